@@ -30,6 +30,7 @@ import (
 //	reserved    gpu, for.
 //	foreign     gpu, memory.
 //	allowed     user, limits.
+//	elsewhere   user, jobs, cards.
 //	accounted   user, used.
 //	learned.
 type Event struct {
@@ -56,6 +57,9 @@ type Event struct {
 	For    []dispatch.Reservation `json:"for,omitempty"`
 	Limits dispatch.Limits        `json:"limits,omitzero"`
 	Used   dispatch.Used          `json:"used,omitzero"`
+	// Jobs of a user run on Cards where the session does not look.
+	Jobs  int `json:"jobs,omitempty"`
+	Cards int `json:"cards,omitempty"`
 	// Peak is the most memory that a job was seen to use on a GPU. Memory is what is in use by
 	// processes that are no jobs.
 	Peak    profile.Opt[profile.Bytes] `json:"peak,omitzero"`
@@ -82,6 +86,8 @@ func (e *Event) dispatched(where string) (dispatch.Event, error) {
 		return dispatch.Barred{Job: e.Job, GPUs: e.On}, nil
 	case "allowed":
 		return dispatch.Allowed{User: e.User, Limits: e.Limits}, nil
+	case "elsewhere":
+		return dispatch.Elsewhere{User: e.User, Jobs: e.Jobs, GPUs: e.Cards}, nil
 	case "accounted":
 		return dispatch.Accounted{User: e.User, Used: e.Used}, nil
 	case "held":

@@ -91,6 +91,16 @@ func (l *ledger) recount() (runs map[uint64]*life, limits map[string]dispatch.Li
 	return runs, limits
 }
 
+// elsewhere is what a user runs where the Dispatcher does not look.
+func (l *ledger) elsewhere(user string) (jobs, gpus int) {
+	for _, e := range l.log {
+		if x, ok := e.tell.(dispatch.Elsewhere); ok && x.User == user {
+			jobs, gpus = x.Jobs, x.GPUs
+		}
+	}
+	return jobs, gpus
+}
+
 // gpuTime is what each user had until a time, in a window of whole hours: instant by instant, a GPU shared
 // by equal parts.
 func gpuTime(runs map[uint64]*life, from, upTo time.Duration) map[string]float64 {
@@ -150,8 +160,24 @@ func TestBooks(t *testing.T) {
 			case x < 9 && len(open) > 0:
 				k := open[rng.IntN(len(open))]
 				tell(dispatch.Ended{Job: runs[k].job, Run: k, How: dispatch.Done})
+			case x == 9 && rng.IntN(3) == 0:
+				k := rng.IntN(3)
+				tell(dispatch.Elsewhere{User: user, Jobs: min(k, 1), GPUs: k})
 			case x == 9:
-				tell(dispatch.Allowed{User: user, Limits: dispatch.Limits{Jobs: rng.IntN(4), GPUs: rng.IntN(4), Quota: time.Duration(rng.IntN(3)) * 30 * time.Minute}})
+				most := func(n int) profile.Opt[int] {
+					switch rng.IntN(9) {
+					case 0:
+						return profile.Some(0)
+					case 1, 2:
+						return profile.Opt[int]{}
+					}
+					return profile.Some(1 + rng.IntN(n))
+				}
+				var quota profile.Opt[time.Duration]
+				if q, set := most(2).Get(); set {
+					quota = profile.Some(time.Duration(q) * 30 * time.Minute)
+				}
+				tell(dispatch.Allowed{User: user, Limits: dispatch.Limits{Jobs: most(3), GPUs: most(3), Quota: quota}})
 			}
 			runs, limits := l.recount()
 			first := (s.now/time.Hour + 1) * time.Hour
@@ -164,7 +190,8 @@ func TestBooks(t *testing.T) {
 				l.log = append(l.log, entry{at: s.now, ask: a})
 				starts++
 				runs, _ := l.recount()
-				jobs, gpus, by := 0, 0, runs[a.Run].user
+				by := runs[a.Run].user
+				jobs, gpus := l.elsewhere(by)
 				memory := map[string]profile.Bytes{}
 				for _, r := range runs {
 					if r.upTo >= 0 {
@@ -178,10 +205,10 @@ func TestBooks(t *testing.T) {
 					}
 				}
 				lim := limits[by]
-				if lim.Jobs > 0 && jobs > lim.Jobs || lim.GPUs > 0 && gpus > lim.GPUs {
+				if jobs > lim.Jobs.Or(jobs) || gpus > lim.GPUs.Or(gpus) {
 					t.Fatalf("seed %d: %s starts, and %s has %d jobs on %d GPUs of %+v", seed, a.Job, by, jobs, gpus, lim)
 				}
-				if lim.Quota > 0 && had[by] >= lim.Quota.Seconds() {
+				if q, set := lim.Quota.Get(); set && had[by] >= q.Seconds() {
 					t.Fatalf("seed %d: %s starts, and %s had %.0f s of %v", seed, a.Job, by, had[by], lim.Quota)
 				}
 				for g, m := range memory {
@@ -201,7 +228,7 @@ func TestBooks(t *testing.T) {
 				if math.Abs(a.GPU.Seconds()-all[name]) > 1e-3 {
 					t.Fatalf("seed %d, %v: %s had %v, and the log says %.3f s", seed, s.now, name, a.GPU, all[name])
 				}
-				if q := limits[name].Quota; q > 0 && had[name] >= q.Seconds() {
+				if q := limits[name].Quota.Or(0); q > 0 && had[name] >= q.Seconds() {
 					held++
 				}
 			}

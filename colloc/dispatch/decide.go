@@ -182,8 +182,8 @@ func (d *Dispatcher) starts(out []Action) []Action {
 
 // full reports whether runs of its user that stop leave a run no room under the limits.
 func (d *Dispatcher) full(r *run) bool {
-	u, l := d.users[r.user], d.limits(r.user)
-	return l.Jobs > 0 && u.jobs >= l.Jobs || l.GPUs > 0 && u.gpus+len(r.on) > l.GPUs
+	l := d.limits(r.user)
+	return l.keep(d.users[r.user], len(r.on))
 }
 
 // Next is when Decide has something to say though nothing happens; false if never.
@@ -224,8 +224,8 @@ func (d *Dispatcher) Next() (at time.Duration, ok bool) {
 // nextUser tells when a quota or a reservation changes what may start.
 func (d *Dispatcher) nextUser(sooner func(time.Duration)) {
 	for name, u := range d.users {
-		if u.over {
-			sooner(d.relief(name))
+		if at, ok := d.relief(name).Get(); ok && u.over {
+			sooner(at)
 		}
 	}
 	for _, c := range d.booked {

@@ -132,6 +132,6 @@ func (d *Dispatcher) ready(e *entry) bool {
 
 // wide reports whether a job takes more GPUs than its user may have at once.
 func (d *Dispatcher) wide(e *entry) bool {
-	most := d.limits(e.User).GPUs
-	return most > 0 && e.Width() > most
+	most, set := d.limits(e.User).GPUs.Get()
+	return set && e.Width() > most
 }

@@ -141,6 +141,15 @@ type (
 		Limits Limits
 	}
 
+	// Elsewhere says: how many jobs of a user run where the Dispatcher does not look, on how many
+	// GPUs, one that is shared counted for each. It replaces what was said before. They count for the
+	// limits and the turn of the user, and take no GPU time of a quota: that is told by Accounted.
+	Elsewhere struct {
+		User string
+		Jobs int
+		GPUs int
+	}
+
 	// Accounted says: what a user had so far, as it was kept elsewhere. It replaces the account.
 	Accounted struct {
 		User string
@@ -193,5 +202,6 @@ func (e Drained) name() string     { return e.GPU }
 func (e Reserved) name() string    { return e.GPU }
 func (e Foreign) name() string     { return e.GPU }
 func (e Allowed) name() string     { return e.User }
+func (e Elsewhere) name() string   { return e.User }
 func (e Accounted) name() string   { return e.User }
 func (Learned) name() string       { return "" }

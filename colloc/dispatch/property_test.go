@@ -45,6 +45,17 @@ type stream struct {
 func (s *stream) job() string { return fmt.Sprintf("job%d", s.rng.IntN(40)) }
 func (s *stream) gpu() string { return fmt.Sprintf("gpu%d", s.rng.IntN(6)) }
 
+// limit is a number below n, once in four times 0, or missing.
+func (s *stream) limit(n int) profile.Opt[int] {
+	switch s.rng.IntN(8) {
+	case 0:
+		return profile.Some(0)
+	case 1, 2:
+		return profile.Opt[int]{}
+	}
+	return profile.Some(s.rng.IntN(n))
+}
+
 // run is a job with one of its runs, or any.
 func (s *stream) run() (string, uint64) {
 	if n := len(s.late); n > 0 && s.rng.IntN(2) == 0 {
@@ -101,8 +112,13 @@ func (s *stream) draw() dispatch.Event {
 	case 15, 24:
 		switch r.IntN(8) {
 		case 0:
-			l := dispatch.Limits{Weight: float64(r.IntN(5) - 1), Jobs: r.IntN(9), GPUs: r.IntN(9), Quota: time.Duration(r.IntN(3)) * time.Hour}
+			l := dispatch.Limits{Weight: float64(r.IntN(5) - 1), Jobs: s.limit(9), GPUs: s.limit(9)}
+			if q, ok := s.limit(3).Get(); ok {
+				l.Quota = profile.Some(time.Duration(q) * time.Hour)
+			}
 			return dispatch.Allowed{User: []string{"ann", "bob", ""}[r.IntN(3)], Limits: l}
+		case 5:
+			return dispatch.Elsewhere{User: []string{"ann", "bob", ""}[r.IntN(3)], Jobs: r.IntN(4) - 1, GPUs: r.IntN(5)}
 		case 1:
 			return dispatch.Accounted{User: "ann", Used: dispatch.Used{Recent: time.Duration(r.IntN(9)-1) * time.Minute, Hours: map[int64]time.Duration{0: time.Minute}}}
 		case 2, 3, 4:
@@ -197,6 +213,7 @@ func TestAnyEvents(t *testing.T) {
 		dispatch.Drained{},
 		dispatch.Foreign{},
 		dispatch.Allowed{},
+		dispatch.Elsewhere{},
 		dispatch.Accounted{},
 		dispatch.Reserved{},
 	} {

@@ -7,31 +7,38 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"example.com/colloc/profile"
 )
 
-// Limits say what a user may have. Zero is what holds for user "", and for that one any
-// amount and a Weight of 1.
+// Limits say what a user may have. Missing, and a Weight of 0, is what holds for user "", and for that
+// one any amount and a Weight of 1. 0 is none.
 type Limits struct {
 	// Weight is how much of the GPUs is due to the user, compared with others: see
 	// Options.HalfLife.
 	Weight float64 `json:"weight,omitempty"`
 	// Jobs and GPUs are how many jobs of the user run at once, on how many GPUs, one that is shared
-	// counted for each.
-	Jobs int `json:"jobs,omitempty"`
-	GPUs int `json:"gpus,omitempty"`
+	// counted for each. Those that [Elsewhere] told of count.
+	Jobs profile.Opt[int] `json:"jobs,omitzero"`
+	GPUs profile.Opt[int] `json:"gpus,omitzero"`
 	// Quota is how much GPU time the user may have in each Options.Window, a shared GPU counted
 	// by equal parts. Once it is spent no job of the user starts; what runs runs on.
-	Quota time.Duration `json:"quota_ns,omitempty"`
+	Quota profile.Opt[time.Duration] `json:"quota_ns,omitzero"`
 }
 
 func (l *Limits) check() error {
-	if !(l.Weight >= 0 && l.Weight <= maxWeight) || l.Jobs < 0 || l.GPUs < 0 || l.Quota < 0 {
+	if !(l.Weight >= 0 && l.Weight <= maxWeight) || l.Jobs.Or(0) < 0 || l.GPUs.Or(0) < 0 || l.Quota.Or(0) < 0 {
 		return fmt.Errorf("%w: Limits are %+v; want 0 or more, and a Weight of %g at most", ErrInvalid, *l, float64(maxWeight))
 	}
 	return nil
 }
 
 const maxWeight = 1e9
+
+// keep reports whether limits keep a user from a job more on so many GPUs.
+func (l *Limits) keep(u *user, gpus int) bool {
+	return l.Jobs.Or(math.MaxInt) <= u.jobs || l.GPUs.Or(math.MaxInt) < u.gpus+gpus
+}
 
 // Used is what a user had. A GPU that was shared counts by equal parts.
 type Used struct {
@@ -52,7 +59,7 @@ type Account struct {
 	Limits Limits `json:"limits"` // that hold for the user
 	Used
 	// Waiting counts the jobs that wait; Running those that have GPUs, and GPUs how many those
-	// are, a shared one counted for each.
+	// are, a shared one counted for each, with what [Elsewhere] told of.
 	Waiting int `json:"waiting"`
 	Running int `json:"running"`
 	GPUs    int `json:"gpus"`
@@ -103,7 +110,14 @@ type user struct {
 	// user has, shared ones counted for each.
 	parts      int64
 	jobs, gpus int
+	away       away // of those
 	over       bool // the quota is spent
+}
+
+// away is what a user has where the Dispatcher does not look.
+type away struct {
+	Jobs int `json:"jobs,omitempty"`
+	GPUs int `json:"gpus,omitempty"`
 }
 
 // spent is what a user had, in seconds.
@@ -224,8 +238,14 @@ func (d *Dispatcher) limits(name string) Limits {
 
 // limit tells online what holds for a user.
 func (d *Dispatcher) limit(name string) {
-	l := d.limits(name)
-	d.later(func() error { return d.online.Limit(owner(name), l.Jobs, l.GPUs) })
+	l, away := d.limits(name), d.users[name].away
+	left := func(most profile.Opt[int], less int) profile.Opt[int] {
+		if n, set := most.Get(); set {
+			return profile.Some(max(0, n-less))
+		}
+		return most
+	}
+	d.later(func() error { return d.online.Limit(owner(name), left(l.Jobs, away.Jobs), left(l.GPUs, away.GPUs)) })
 }
 
 // owner is a user's name for online, where nobody has an empty one.
@@ -285,9 +305,9 @@ func (d *Dispatcher) ran(r *run) {
 func (d *Dispatcher) quotas() {
 	changed := map[string]bool{}
 	for name, u := range d.users {
-		quota := d.limits(name).Quota.Seconds()
+		quota, set := d.limits(name).Quota.Get()
 		had := u.until(d.now, &d.o)
-		if over := quota > 0 && had.sum() >= quota; over != u.over {
+		if over := set && had.sum() >= quota.Seconds(); over != u.over {
 			u.over, changed[name] = over, true
 		}
 	}
@@ -315,16 +335,20 @@ func (s *spent) sum() float64 {
 	return all
 }
 
-// relief is when a user who has nothing more may start jobs again, as far as the quota goes.
-func (d *Dispatcher) relief(name string) time.Duration {
-	s, quota := d.users[name].until(d.now, &d.o), d.limits(name).Quota.Seconds()
+// relief is when a user who has nothing more may start jobs again, as far as the quota goes; missing
+// where that is 0.
+func (d *Dispatcher) relief(name string) profile.Opt[time.Duration] {
+	s, quota := d.users[name].until(d.now, &d.o), d.limits(name).Quota.Or(0).Seconds()
+	if quota == 0 {
+		return profile.Opt[time.Duration]{}
+	}
 	left := s.sum()
 	for _, h := range s.hours {
 		if left -= h.Seconds; left < quota {
-			return max(d.now, time.Duration(h.Hour)*time.Hour+d.o.Window)
+			return profile.Some(max(d.now, time.Duration(h.Hour)*time.Hour+d.o.Window))
 		}
 	}
-	return d.now
+	return profile.Some(d.now)
 }
 
 func (e Allowed) apply(d *Dispatcher) error {
@@ -342,6 +366,22 @@ func (e Allowed) apply(d *Dispatcher) error {
 	d.limit(e.User)
 	d.resync(changed)
 	return nil
+}
+
+func (e Elsewhere) apply(d *Dispatcher) error {
+	if max(e.Jobs, e.GPUs) > maxAway || min(e.Jobs, e.GPUs) < 0 {
+		return fmt.Errorf("%w: %d jobs on %d GPUs; want 0 to %d", ErrInvalid, e.Jobs, e.GPUs, maxAway)
+	}
+	d.change(e.User, func(u *user) { u.hold(away{e.Jobs, e.GPUs}) })
+	d.limit(e.User)
+	return nil
+}
+
+const maxAway int = 1e9
+
+// hold sets what a user has where the Dispatcher does not look.
+func (u *user) hold(a away) {
+	u.jobs, u.gpus, u.away = u.jobs+a.Jobs-u.away.Jobs, u.gpus+a.GPUs-u.away.GPUs, a
 }
 
 func (e Accounted) apply(d *Dispatcher) error {

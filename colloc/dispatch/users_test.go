@@ -169,7 +169,7 @@ func TestOrderOfUsers(t *testing.T) {
 func TestLimitsAtOnce(t *testing.T) {
 	for _, budget := range []int{0, 500} {
 		s := newSite(t, 6, dispatch.Options{Scheduler: online.SchedulerOptions{Budget: profile.Some(budget)}})
-		s.tell(dispatch.Allowed{Limits: dispatch.Limits{GPUs: 3}}, dispatch.Allowed{User: "bob", Limits: dispatch.Limits{Jobs: 1, GPUs: 4}})
+		s.tell(dispatch.Allowed{Limits: dispatch.Limits{GPUs: profile.Some(3)}}, dispatch.Allowed{User: "bob", Limits: dispatch.Limits{Jobs: profile.Some(1), GPUs: profile.Some(4)}})
 		wide := func(n int) func(*dispatch.Job) { return func(j *dispatch.Job) { j.GPUs = n } }
 		s.submit("ann0", "ann", wide(4))
 		s.submit("ann1", "ann", wide(2))
@@ -182,14 +182,14 @@ func TestLimitsAtOnce(t *testing.T) {
 			t.Errorf("budget %d: %v start", budget, got)
 		}
 		for _, id := range []string{"ann0", "ann2", "bob2"} {
-			if r := s.why(id); r.Code != dispatch.OverLimit || r.Name != id[:3] || r.Limits.GPUs+r.Limits.Jobs < 3 {
+			if r := s.why(id); r.Code != dispatch.OverLimit || r.Name != id[:3] || r.Limits.GPUs.Or(0)+r.Limits.Jobs.Or(0) < 3 {
 				t.Errorf("%s: %+v", id, r)
 			}
 		}
-		if a := s.d.Accounts()["ann"]; a.Running != 2 || a.GPUs != 3 || a.Waiting != 2 || a.Limits.GPUs != 3 {
+		if a := s.d.Accounts()["ann"]; a.Running != 2 || a.GPUs != 3 || a.Waiting != 2 || a.Limits.GPUs != profile.Some(3) {
 			t.Errorf("ann: %+v", a)
 		}
-		s.tell(dispatch.Allowed{User: "ann", Limits: dispatch.Limits{GPUs: 5}})
+		s.tell(dispatch.Allowed{User: "ann", Limits: dispatch.Limits{GPUs: profile.Some(5)}})
 		if got := s.decide(); len(got) != 1 || got[0] != "ann2" {
 			t.Errorf("budget %d: %v start with a higher limit", budget, got)
 		}
@@ -203,12 +203,56 @@ func TestLimitsAtOnce(t *testing.T) {
 	}
 }
 
+// TestElsewhere: what a user runs where nobody looks counts for limits and turns, as long as it is told of;
+// a limit of 0 lets nothing start, and a user's own lifts it.
+func TestElsewhere(t *testing.T) {
+	for _, budget := range []int{0, 500} {
+		s := newSite(t, 2, dispatch.Options{HalfLife: time.Hour, Scheduler: online.SchedulerOptions{Budget: profile.Some(budget)}})
+		none := profile.Some(0)
+		s.tell(dispatch.Allowed{Limits: dispatch.Limits{GPUs: none}}, dispatch.Allowed{User: "ann", Limits: dispatch.Limits{GPUs: profile.Some(4)}})
+		s.tell(dispatch.Elsewhere{User: "ann", Jobs: 2, GPUs: 3})
+		s.submit("ann1", "ann")
+		s.submit("ann2", "ann")
+		s.submit("bob1", "bob")
+		if got := s.decide(); !slices.Equal(got, []string{"ann1"}) {
+			t.Errorf("budget %d: %v start", budget, got)
+		}
+		if r := s.why("ann2"); r.Code != dispatch.OverLimit || r.Jobs != 3 || r.GPUs != 4 {
+			t.Errorf("ann2: %+v", r)
+		}
+		if r := s.why("bob1"); r.Code != dispatch.OverLimit || r.Limits.GPUs != none {
+			t.Errorf("bob1: %+v", r)
+		}
+		s.tell(dispatch.Allowed{}) // bob, who has nothing, goes first
+		if got := s.decide(); !slices.Equal(got, []string{"bob1"}) {
+			t.Errorf("budget %d: %v start without a limit for all", budget, got)
+		}
+		s.end("ann1")
+		s.tell(dispatch.Elsewhere{User: "bob", Jobs: 9, GPUs: 99})
+		s.submit("bob2", "bob")
+		if got := s.decide(); !slices.Equal(got, []string{"ann2"}) {
+			t.Errorf("budget %d: %v start where ann has less than bob", budget, got)
+		}
+		s.tell(dispatch.Allowed{User: "bob", Limits: dispatch.Limits{Quota: profile.Some(time.Duration(0))}})
+		s.end("ann2")
+		if got := s.decide(); len(got) > 0 {
+			t.Errorf("budget %d: %v start with a quota of nothing", budget, got)
+		}
+		if r := s.why("bob2"); r.Code != dispatch.OverQuota || !r.Until.IsZero() {
+			t.Errorf("bob2: %+v", r)
+		}
+		if at, ok := s.d.Next(); ok {
+			t.Errorf("next at %v, though nothing will change by itself", at)
+		}
+	}
+}
+
 // TestQuota: who had all of a quota starts nothing until some of it is longer ago than the window, and
 // Next says when; others do.
 func TestQuota(t *testing.T) {
 	s := newSite(t, 2, dispatch.Options{Window: 24 * time.Hour})
 	s.now = 30*time.Minute + 1000*time.Hour
-	s.tell(dispatch.Allowed{Limits: dispatch.Limits{Quota: 3 * time.Hour}}, dispatch.Allowed{User: "bob", Limits: dispatch.Limits{Quota: 100 * time.Hour}})
+	s.tell(dispatch.Allowed{Limits: dispatch.Limits{Quota: profile.Some(3 * time.Hour)}}, dispatch.Allowed{User: "bob", Limits: dispatch.Limits{Quota: profile.Some(100 * time.Hour)}})
 	s.submit("ann1", "ann")
 	s.submit("bob1", "bob")
 	s.decide()
@@ -227,7 +271,7 @@ func TestQuota(t *testing.T) {
 		t.Errorf("ann has no quota left, and %v start", got)
 	}
 	again := 1024 * time.Hour // what she had from 1000h30m on in hour 1000 is forgotten then
-	if r := s.why("ann3"); r.Code != dispatch.OverQuota || r.Until.Or(0) != again || r.Used.GPU != 3*time.Hour || r.Limits.Quota != 3*time.Hour {
+	if r := s.why("ann3"); r.Code != dispatch.OverQuota || r.Until.Or(0) != again || r.Used.GPU != 3*time.Hour || r.Limits.Quota != profile.Some(3*time.Hour) {
 		t.Errorf("%+v", r)
 	}
 	if next, ok := s.d.Next(); !ok || next != again {

@@ -20,6 +20,7 @@ type userPage struct {
 	Deaths  int           `json:"deaths,omitempty"`
 	Hours   []hour        `json:"hours,omitempty"`
 	Over    bool          `json:"over,omitempty"`
+	Away    away          `json:"away,omitzero"`
 }
 
 // userPages are all users, by name.
@@ -27,7 +28,7 @@ func (d *Dispatcher) userPages() []userPage {
 	var pages []userPage
 	for _, name := range slices.Sorted(maps.Keys(d.users)) {
 		u := d.users[name]
-		pages = append(pages, userPage{name, u.told, u.at, u.recent, u.gpu, u.wait, u.started, u.deaths, u.hours, u.over})
+		pages = append(pages, userPage{name, u.told, u.at, u.recent, u.gpu, u.wait, u.started, u.deaths, u.hours, u.over, u.away})
 	}
 	return pages
 }
@@ -47,6 +48,7 @@ func (d *Dispatcher) restoreUsers(pages []userPage) error {
 		}
 		u := d.user(p.Name)
 		u.told, u.at, u.over = p.Told, p.At, p.Over
+		u.hold(p.Away)
 		u.spent = spent{p.Recent, p.GPU, p.Wait, p.Started, p.Deaths, p.Hours}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.users)) {
@@ -56,7 +58,7 @@ func (d *Dispatcher) restoreUsers(pages []userPage) error {
 }
 
 func (p *userPage) check(now time.Duration) error {
-	if p.At < 0 || p.At > now || min(p.Recent, p.GPU, p.Wait) < 0 || p.Started < 0 || p.Deaths < 0 {
+	if p.At < 0 || p.At > now || min(p.Recent, p.GPU, p.Wait) < 0 || p.Started < 0 || p.Deaths < 0 || min(p.Away.Jobs, p.Away.GPUs) < 0 || max(p.Away.Jobs, p.Away.GPUs) > maxAway {
 		return errors.New("a number is out of its range")
 	}
 	for k, h := range p.Hours {

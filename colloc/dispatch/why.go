@@ -30,7 +30,7 @@ const (
 	Follows
 	// Refusals: it was refused too often, the last time on Name, a GPU. It starts nowhere until Until.
 	Refusals
-	// OverQuota: its user, Name, has spent what Limits.Quota says. Until is when that lifts.
+	// OverQuota: its user, Name, has spent what Limits.Quota says. Until is when that lifts, unless it is 0.
 	OverQuota
 	// OverLimit: its user, Name, has as many jobs or GPUs as Limits says, or it wants more.
 	OverLimit
@@ -55,7 +55,7 @@ type Reason struct {
 	// Detail is what the body said when it refused, or why a run stops.
 	Detail string `json:"detail,omitempty"`
 	// Limits and Used are those of the user, for OverQuota and OverLimit. Jobs of the user run, on
-	// GPUs.
+	// GPUs, as Account has them.
 	Limits Limits `json:"limits,omitzero"`
 	Used   Used   `json:"used,omitzero"`
 	Jobs   int    `json:"jobs,omitempty"`
@@ -84,7 +84,11 @@ func (r *Reason) String() string {
 	case Refusals:
 		return fmt.Sprintf("starts were refused, the last on GPU %q (%s); it is tried again at %v", r.Name, r.Detail, r.Until.Or(0))
 	case OverQuota:
-		return fmt.Sprintf("user %q has spent the %v of GPU time that one may have: until %v", r.Name, r.Limits.Quota, r.Until.Or(0))
+		until := ""
+		if at, ok := r.Until.Get(); ok {
+			until = fmt.Sprintf(": until %v", at)
+		}
+		return fmt.Sprintf("user %q has spent the %v of GPU time that one may have%s", r.Name, r.Limits.Quota, until)
 	case OverLimit:
 		return fmt.Sprintf("user %q runs %d jobs on %d GPUs, shared ones counted for each, of the %s that one may have at once", r.Name, r.Jobs, r.GPUs, r.Limits.atOnce())
 	case ForOthers:
@@ -99,12 +103,12 @@ func (r *Reason) String() string {
 // atOnce says how much a user may have at once.
 func (l *Limits) atOnce() string {
 	switch {
-	case l.GPUs == 0:
-		return fmt.Sprintf("%d jobs", l.Jobs)
-	case l.Jobs == 0:
-		return fmt.Sprintf("%d GPUs", l.GPUs)
+	case l.GPUs.IsZero():
+		return fmt.Sprintf("%v jobs", l.Jobs)
+	case l.Jobs.IsZero():
+		return fmt.Sprintf("%v GPUs", l.GPUs)
 	}
-	return fmt.Sprintf("%d jobs and %d GPUs", l.Jobs, l.GPUs)
+	return fmt.Sprintf("%v jobs and %v GPUs", l.Jobs, l.GPUs)
 }
 
 // Why says why a job waits, as things are now. The error is [ErrUnknown], or what the Mind says.
@@ -161,8 +165,8 @@ func (d *Dispatcher) whyUser(j *entry, r *Reason) bool {
 	l := &a.Limits
 	switch {
 	case u.over:
-		r.Code, r.Until = OverQuota, profile.Some(d.relief(j.User))
-	case l.Jobs > 0 && u.jobs >= l.Jobs, l.GPUs > 0 && u.gpus+j.Width() > l.GPUs:
+		r.Code, r.Until = OverQuota, d.relief(j.User)
+	case l.keep(u, j.Width()):
 		r.Code = OverLimit
 	default:
 		return false

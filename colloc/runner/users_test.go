@@ -24,7 +24,7 @@ func TestUsers(t *testing.T) {
 	ends := make(chan string, 16)
 	g := newRig(t, t.TempDir(), gpuFile(2), func(c *Config) {
 		c.PerGPU, c.Serve, c.Mechanisms = 1, true, []profile.Mechanism{profile.Exclusive}
-		c.Users = &Users{HalfLife: time.Hour, Window: 24 * time.Hour, Limits: map[string]dispatch.Limits{"2": {Quota: time.Hour}}}
+		c.Users = &Users{HalfLife: time.Hour, Window: 24 * time.Hour, Limits: map[string]dispatch.Limits{"2": {Quota: profile.Some(time.Hour)}}}
 		c.OnEvent = func(e Event) {
 			if e.Kind == EventFinished {
 				ends <- e.Record.Task.ID

@@ -9,6 +9,7 @@ import (
 
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
 )
 
 // closing keeps jobs from starting on a GPU: those of all users, or of all but one.
@@ -113,9 +114,9 @@ func userName(uid uint32) string { return strconv.FormatUint(uint64(uid), 10) }
 
 // users are the rules for the runner.
 func (c *Config) users() *runner.Users {
-	u := &runner.Users{HalfLife: c.HalfLife, Window: c.Window, Limits: map[string]runner.Limits{"": {GPUs: c.MaxGPUs, Quota: c.Quota}}}
+	u := &runner.Users{HalfLife: c.HalfLife, Window: c.Window, Limits: map[string]runner.Limits{"": {GPUs: unlessZero(c.MaxGPUs), Quota: unlessZero(c.Quota)}}}
 	for uid, l := range c.Users {
-		u.Limits[userName(uid)] = runner.Limits{GPUs: l.MaxGPUs, Quota: l.Quota}
+		u.Limits[userName(uid)] = runner.Limits{GPUs: unlessZero(l.MaxGPUs), Quota: unlessZero(l.Quota)}
 	}
 	for uid, w := range c.Weights {
 		l := u.Limits[userName(uid)]
@@ -123,6 +124,14 @@ func (c *Config) users() *runner.Users {
 		u.Limits[userName(uid)] = l
 	}
 	return u
+}
+
+// unlessZero is a limit of a file of settings, where 0 is none.
+func unlessZero[T comparable](most T) profile.Opt[T] {
+	if most == *new(T) {
+		return profile.Opt[T]{}
+	}
+	return profile.Some(most)
 }
 
 // maxWeight is the most that a Dispatcher takes.

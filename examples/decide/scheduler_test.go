@@ -284,6 +284,8 @@ func wired(e dispatch.Event) decide.Event {
 		return decide.Event{Event: "drained", GPU: e.GPU, Off: e.Off}
 	case dispatch.Allowed:
 		return decide.Event{Event: "allowed", User: e.User, Limits: e.Limits}
+	case dispatch.Elsewhere:
+		return decide.Event{Event: "elsewhere", User: e.User, Jobs: e.Jobs, Cards: e.GPUs}
 	case dispatch.Foreign:
 		return decide.Event{Event: "foreign", GPU: e.GPU, Memory: e.Memory}
 	}

@@ -1,31 +1,31 @@
 package online
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
 	"example.com/colloc/packer/internal/rollout"
+	"example.com/colloc/profile"
 )
 
 // Limit says how many tasks of an owner may run at once, and on how many GPUs, one that is
-// shared counted for each; 0 is any number. What runs runs on. The others of the owner wait
+// shared counted for each; missing is any number. What runs runs on. The others of the owner wait
 // and keep nobody from passing. Negative numbers are an error.
-func (s *Scheduler) Limit(owner string, tasks, gpus int) error {
+func (s *Scheduler) Limit(owner string, tasks, gpus profile.Opt[int]) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
-	if owner == "" || tasks < 0 || gpus < 0 {
-		return fmt.Errorf("packer: scheduler: owner %q may run %d tasks on %d GPUs; want a name and 0 or more", owner, tasks, gpus)
+	if owner == "" || min(tasks.Or(0), gpus.Or(0)) < 0 {
+		return fmt.Errorf("packer: scheduler: owner %q may run %v tasks on %v GPUs; want a name and 0 or more", owner, tasks, gpus)
 	}
-	if tasks == 0 && gpus == 0 {
+	if tasks.IsZero() && gpus.IsZero() {
 		delete(s.owners, owner)
 		return nil
 	}
 	if s.owners == nil {
 		s.owners = map[string]rollout.Purse{}
 	}
-	most := func(n int) int32 { return int32(min(cmp.Or(n, math.MaxInt), math.MaxInt32)) }
+	most := func(n profile.Opt[int]) int32 { return int32(min(n.Or(math.MaxInt32), math.MaxInt32)) }
 	s.owners[owner] = rollout.Purse{Jobs: most(tasks), Cards: most(gpus)}
 	return nil
 }

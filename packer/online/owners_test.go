@@ -14,15 +14,16 @@ import (
 // looking ahead or not.
 func TestLimitAndTier(t *testing.T) {
 	for _, budget := range []int{0, 1000} {
+		var unlimited profile.Opt[int]
 		gpus := []packer.GPU{{ID: "a", Memory: profile.GiB}, {ID: "b", Memory: profile.GiB}, {ID: "c", Memory: profile.GiB}}
 		s, err := online.NewScheduler(gpus, alone{}, packer.Limits{}, &online.SchedulerOptions{Budget: profile.Some(budget)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Limit("ann", 0, 1); err != nil {
+		if err := s.Limit("ann", unlimited, profile.Some(1)); err != nil {
 			t.Fatal(err)
 		}
-		if s.Limit("", 1, 1) == nil || s.Limit("bob", -1, 0) == nil || s.Tier("nobody", 1) == nil {
+		if s.Limit("", unlimited, unlimited) == nil || s.Limit("bob", profile.Some(-1), unlimited) == nil || s.Tier("nobody", 1) == nil {
 			t.Error("what makes no sense is taken")
 		}
 		for _, j := range []struct {
@@ -54,7 +55,7 @@ func TestLimitAndTier(t *testing.T) {
 		if on := runs(time.Hour); len(on) != 1 || !on["late"] {
 			t.Errorf("budget %d: %v start after bob1", budget, on)
 		}
-		if err := s.Limit("ann", 0, 0); err != nil {
+		if err := s.Limit("ann", unlimited, unlimited); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Finish("bob2"); err != nil {

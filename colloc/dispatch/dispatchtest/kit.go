@@ -228,6 +228,9 @@ func draw(rng *rand.Rand) *World {
 	for range 8 {
 		w.drawTrouble()
 	}
+	at := time.Duration(rng.Int64N(int64(length / 2)))
+	w.at(at, func(w *World) { w.spread(rng.IntN(5)) })
+	w.at(at+length/4, func(w *World) { w.spread(0) })
 	slices.SortStableFunc(w.script, func(a, b change) int { return int(a.at - b.at) })
 	return w
 }
@@ -325,6 +328,14 @@ func (c *card) lend(w *World) func(*World) {
 	return func(w *World) {
 		c.foreign = 0
 		w.hear(dispatch.Foreign{GPU: c.ID})
+	}
+}
+
+// spread lets ann run jobs on GPUs that the body does not look at. One that is the machine's alone has none.
+func (w *World) spread(gpus int) {
+	if !w.prompt {
+		w.away = gpus
+		w.hear(dispatch.Elsewhere{User: "ann", Jobs: gpus, GPUs: gpus})
 	}
 }
 

@@ -20,6 +20,7 @@ type World struct {
 	prompt bool // every start and stop is carried out, and nothing comes late
 	cards  []*card
 	jobs   []*job
+	away   int // GPUs that ann has elsewhere
 	script []change
 	out    []letter
 	saved  []byte
@@ -42,7 +43,7 @@ func (c *card) offers() profile.Bytes { return colloc.Usable(c.Total(), headroom
 const headroom = 0.1
 
 // limits are those of the users. Whoever starts one of ann's jobs must see to them.
-var limits = map[string]dispatch.Limits{"ann": {GPUs: 5, Weight: 2}, "bob": {Jobs: 12}} //nolint:gochecknoglobals // read-only
+var limits = map[string]dispatch.Limits{"ann": {GPUs: profile.Some(5), Weight: 2}, "bob": {Jobs: profile.Some(12)}} //nolint:gochecknoglobals // read-only
 
 // job is a job as it is.
 type job struct {
@@ -122,6 +123,7 @@ func (w *World) Everything() []dispatch.Event {
 	for _, user := range []string{"ann", "bob"} {
 		all = append(all, dispatch.Allowed{User: user, Limits: limits[user]})
 	}
+	all = append(all, dispatch.Elsewhere{User: "ann", Jobs: w.away, GPUs: w.away})
 	for _, j := range w.jobs {
 		if !j.told || j.over != "" {
 			continue
@@ -218,7 +220,7 @@ func (w *World) judge(j *job, a *dispatch.Action) {
 	case len(a.GPUs) != j.Width():
 		w.fault("%q starts on %d GPUs and needs %d", j.ID, len(a.GPUs), j.Width())
 	}
-	if most := limits[j.User].GPUs; most > 0 && w.has(j.User)+len(a.GPUs) > most {
+	if most, set := limits[j.User].GPUs.Get(); set && w.has(j.User)+len(a.GPUs) > most {
 		w.fault("%q starts on %d GPUs, and its user has %d already", j.ID, len(a.GPUs), w.has(j.User))
 	}
 	for _, d := range j.After {
@@ -247,6 +249,9 @@ func (w *World) judge(j *job, a *dispatch.Action) {
 // has is how many GPUs a user has, shared ones counted for each job.
 func (w *World) has(user string) int {
 	n := 0
+	if user == "ann" {
+		n = w.away
+	}
 	for _, j := range w.jobs {
 		if j.User == user && j.life != nil {
 			n += len(j.life.gpus)

@@ -90,10 +90,10 @@ func (b *Body) words(why *dispatch.Reason) string {
 		}
 		return fmt.Sprintf("its user had %v of GPU time in the window, of the %v that one may have%s", had.Round(time.Minute), l.Quota, until)
 	case dispatch.OverLimit:
-		if l.GPUs > 0 {
-			return fmt.Sprintf("its user has %d GPUs, shared ones counted, of the %d that one may have at once", why.GPUs, l.GPUs)
+		if most, set := l.GPUs.Get(); set {
+			return fmt.Sprintf("its user has %d GPUs, shared ones counted, of the %d that one may have at once", why.GPUs, most)
 		}
-		return fmt.Sprintf("its user runs %d of the %d that one may run at once", why.Jobs, l.Jobs)
+		return fmt.Sprintf("its user runs %d of the %v that one may run at once", why.Jobs, l.Jobs)
 	case dispatch.ForOthers:
 		return why.Placing.String()
 	default:
