@@ -79,18 +79,21 @@ const (
 // of them starts. Those that were played go to the end of the list, behind the best one, so that each
 // has its turn.
 func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []rollout.Start) {
-	s.fillEngine()
-	s.queue()
+	work, rate := s.fill()
+	s.queue(work, rate)
+	s.dues()
 	budget := s.o.Budget.Or(DefaultBudget)
 	s.rule = plain
 	calm := s.came.calm(s.now)
 	if budget == 0 || !calm && s.engine.Waiting() > max(deep, s.largest()*len(s.slots)) {
 		o := s.engine.Open(s.chosen())
+		s.stand()
 		s.bypass(o.Passed)
 		return o.Stops, o.Starts
 	}
 	c := choice{weight: s.o.Objective.Or(DefaultObjective), budget: budget, calm: calm}
 	s.try(&c, s.chosen())
+	s.stand()
 	s.tryRules(ctx, &c)
 	r := *s.chosen()
 	gang := s.engine.GangWaits()
@@ -106,6 +109,14 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 	s.detour(ctx, &c, r)
 	s.bypass(c.passed)
 	return c.stops, c.starts
+}
+
+// stand notes how those that wait stood under the plain rule.
+func (s *Scheduler) stand() {
+	s.line = s.line[:0]
+	for _, i := range s.engine.Queue() {
+		s.line = append(s.line, s.order[i])
+	}
 }
 
 // tryRules plays rules beside the plain one, and notes the best.
@@ -281,20 +292,36 @@ func (s *Scheduler) Forecast() (mean, last time.Duration) {
 
 // fillEngine tells the engine what there is.
 func (s *Scheduler) fillEngine() {
+	s.fill()
+	s.dues()
+}
+
+// fill tells it all but who is due, and returns how much work waits and how much is done in a time.
+func (s *Scheduler) fill() (work, rate float64) {
 	x := &s.engine
-	x.Jobs, x.Cards = x.Jobs[:0], x.Cards[:0]
-	s.settleAll()
-	s.openLives()
-	for _, e := range s.order {
+	x.Jobs, x.Cards, x.Line = x.Jobs[:0], x.Cards[:0], x.Line[:0]
+	s.openLives(s.settleRuns())
+	for i, e := range s.order {
+		e.at = i
 		left, rank := e.left, int64(0)
 		if !e.known {
 			left, rank = s.guess(e)
 		}
 		restart := e.Restart.Or(0)
 		x.Jobs = append(x.Jobs, rollout.Job{
-			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Due: s.due(e), Held: e.held, Ban: e.ban.cards(),
+			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Held: e.held, Ban: e.ban.cards(),
 			Class: e.Class, Tier: e.Tier, Yields: !e.Restart.IsZero(), Stoppable: s.mayStop(e), Restart: int64(restart / time.Millisecond),
 		})
+		if len(e.on) > 0 {
+			rate += float64(e.rate) * float64(e.Width())
+		} else if !e.held {
+			work += float64(left) * float64(e.Width())
+		}
+	}
+	for _, e := range s.line {
+		if e.at >= 0 {
+			x.Line = append(x.Line, int32(e.at))
+		}
 	}
 	s.fillPurses()
 	for g := range s.slots {
@@ -306,12 +333,20 @@ func (s *Scheduler) fillEngine() {
 		x.Cards = append(x.Cards, card)
 	}
 	x.Begin()
+	return work, rate
+}
+
+// dues tells the engine who is due.
+func (s *Scheduler) dues() {
+	for _, i := range s.engine.Queue() {
+		s.engine.Jobs[i].Due = s.due(s.order[i])
+	}
 }
 
 // openLives tells who has not ended; where all lengths are told it is enough of which kinds there are some.
-func (s *Scheduler) openLives() {
+func (s *Scheduler) openLives(told bool) {
 	s.lives.Begin()
-	if slices.ContainsFunc(s.order, func(e *entry) bool { return !e.known }) {
+	if !told {
 		for _, e := range s.order {
 			s.lives.Open(e.Kind, e.done/rollout.One)
 		}
@@ -327,28 +362,12 @@ func (s *Scheduler) openLives() {
 // queue measures how long who comes now would wait if everybody waited for those before: what
 // waits over what is done in a time. The longest queue that a decision found since nobody waited is what tasks are
 // due by: who asks in between changes nothing.
-func (s *Scheduler) queue() {
-	work, rate := 0.0, 0.0
-	for i := range s.engine.Jobs {
-		j := &s.engine.Jobs[i]
-		if len(j.On) > 0 {
-			rate += float64(s.order[i].rate) * float64(j.Width)
-		} else if !j.Held {
-			work += float64(j.Left) * float64(j.Width)
-		}
-	}
-	was := s.longest
+func (s *Scheduler) queue(work, rate float64) {
 	switch {
 	case work == 0:
 		s.longest = 0
 	case rate > 0:
 		s.longest = max(s.longest, int64(min(work/rate, rollout.MaxLeft)))
-	}
-	if s.longest == was {
-		return
-	}
-	for i, e := range s.order {
-		s.engine.Jobs[i].Due = s.due(e)
 	}
 }
 
@@ -365,7 +384,7 @@ const agedBy = 4
 
 // due reports whether a task goes first, and GPUs are kept for it until it starts.
 func (s *Scheduler) due(e *entry) bool {
-	return len(e.on) == 0 && (e.passed >= patience || s.longest > 0 && e.waited/agedBy > s.longest)
+	return len(e.on) == 0 && (e.passed >= patience || s.longest > 0 && s.waited(e)/agedBy > s.longest)
 }
 
 // mayStop reports whether a task may stop now.

@@ -70,6 +70,7 @@ type Scheduler struct {
 	free    int              // no slot below it was removed
 	entries map[string]*entry
 	order   []*entry // by arrival
+	line    []*entry // that waited at the last decision, in the order of the plain rule, some of them gone
 	kinds   map[string]int32
 	like    []likeness // by kind
 	idles   int64      // how often a kind lost its last task
@@ -176,6 +177,7 @@ type entry struct {
 	Job
 	kind int32
 	turn int64
+	at   int // in order, when the engine was filled last; -1: it is gone
 	progress
 	before progress      // its last start
 	rate   int64         // since the last Decide
@@ -192,7 +194,7 @@ type entry struct {
 	strained bool
 	// passed is how many tasks behind it have started while it did not fit, or that came later if it is a gang.
 	passed int
-	waited int64 // milliseconds, in all
+	waited int64 // milliseconds, up to asOf
 	on     []int32
 	ban    *ban // where it does not start, or nil
 }

@@ -34,7 +34,7 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 		out = append(out, s.begin(stops, starts)...)
 		err = ctx.Err()
 	} else {
-		s.settleAll()
+		s.settleRuns()
 	}
 	s.rates() // those that start later change the speeds
 	for i := range out {
@@ -66,6 +66,7 @@ func (s *Scheduler) begin(stops []int32, starts []rollout.Start) []Decision {
 		if slices.Contains(stops, st.Job) {
 			e.moves++
 		}
+		s.settle(e)
 		s.place(e, st.On)
 		e.passed = 0
 		d := Decision{Task: e.ID, Placed: true, GPU: int(st.On[0]), Gain: s.worth(st.On) - had}
@@ -132,17 +133,29 @@ func (s *Scheduler) part() {
 func (s *Scheduler) settle(e *entry) {
 	d := int64((s.now - e.asOf) / time.Millisecond)
 	e.work(d)
-	if len(e.on) == 0 && !e.held {
-		waited := int64((s.now - max(e.asOf, e.Came.Or(0))) / time.Millisecond)
-		e.waited += min(max(0, waited), rollout.MaxLeft-e.waited)
-	}
+	e.waited = s.waited(e)
 	e.asOf = s.now
 }
 
-func (s *Scheduler) settleAll() {
-	for _, e := range s.order {
-		s.settle(e)
+// waited is for how many milliseconds a task has waited, in all.
+func (s *Scheduler) waited(e *entry) int64 {
+	if len(e.on) > 0 || e.held {
+		return e.waited
 	}
+	more := int64((s.now - max(e.asOf, e.Came.Or(0))) / time.Millisecond)
+	return e.waited + min(max(0, more), rollout.MaxLeft-e.waited)
+}
+
+// settleRuns settles what runs, or did a moment ago, and reports whether it is told of all how long they run.
+func (s *Scheduler) settleRuns() (told bool) {
+	told = true
+	for _, e := range s.order {
+		told = told && e.known
+		if len(e.on) > 0 || e.rate > 0 {
+			s.settle(e)
+		}
+	}
+	return told
 }
 
 // tell notes what is left of a task: at the next Advance, or now after one.

@@ -89,7 +89,9 @@ func (s *Scheduler) State() ([]byte, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
-	s.settleAll()
+	for _, e := range s.order {
+		s.settle(e)
+	}
 	for _, e := range s.leaving {
 		s.settle(e)
 	}

@@ -199,6 +199,7 @@ func (s *Scheduler) hold(id string, held bool) error {
 // remove takes an entry out.
 func (s *Scheduler) remove(e *entry) {
 	s.vacate(e)
+	e.at = -1
 	delete(s.entries, e.ID)
 	s.order = slices.DeleteFunc(s.order, func(o *entry) bool { return o == e })
 	s.disown(e)

@@ -123,6 +123,8 @@ type Engine struct {
 	Sets  *Sets
 	Jobs  []Job
 	Cards []Card
+	// Line are jobs, some of which wait, about in the order of the next rule: sorting is less work then.
+	Line []int32
 	// Purses are what those that wait may take.
 	Purses []Purse
 	// MinGain is how much better than its best job alone a set must be.
@@ -140,19 +142,22 @@ type Engine struct {
 	rigid    bool      // some that run may not
 	heaviest float64   // the largest weight
 	lowest   int       // class of those that run and yield
-	waits    []int32   // jobs that do not run now
+	waits    []int32   // jobs that do not run now, about in the order of the next rule
+	lined    []bool    // of jobs: they are among waits
 	runs     []int32
 	shapes   map[outline]int32
+	common   []int32 // by kind, one more than the shape of one card and without a ban
 	shape    []int32 // of jobs
 	possible []int64 // by shape, see fits
 
-	rule    *Rule
-	now     int64
-	cards   []state
-	purses  []Purse
-	lives   []life
-	queue   []int32 // of jobs that wait, in the order of the rule
-	active  []int32 // of jobs that run
+	rule   *Rule
+	now    int64
+	cards  []state
+	purses []Purse
+	lives  []life
+	queue  []int32 // of jobs that wait, in the order of the rule
+	active []int32 // of jobs that run; calendar has those once the first have started
+	calendar
 	freed   []int32
 	starts  []Start
 	seats   []seat
@@ -161,6 +166,7 @@ type Engine struct {
 	out     Outcome
 	kept    bool    // some cards are kept for gangs
 	barred  bool    // some wait for their owner's purse
+	paced   bool    // those that run have their rates and ends
 	round   int64   // of changes
 	refused []int64 // the least memory that was refused in this pass, by shape
 	again   again
@@ -176,6 +182,7 @@ type life struct {
 	status              status
 	stopped             bool
 	round               int64 // of changes, in which its rate was set
+	page, entered       int32 // in the calendar, from 1, and how many were entered there before it
 }
 
 type status int8
@@ -225,7 +232,9 @@ func (e *Engine) Begin() {
 		e.shapes, e.out.Passed = map[outline]int32{}, map[int32]int{}
 	}
 	clear(e.shapes)
+	clear(e.common)
 	e.shape, e.possible = e.shape[:0], e.possible[:0]
+	e.line()
 	e.weighted, e.gangs, e.stops, e.rigid, e.heaviest, e.lowest = false, false, false, false, 0, math.MaxInt
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
@@ -239,7 +248,9 @@ func (e *Engine) Begin() {
 		}
 		switch {
 		case len(j.On) == 0 && !j.Held:
-			e.waits = append(e.waits, int32(i))
+			if !e.lined[i] {
+				e.waits = append(e.waits, int32(i))
+			}
 		case len(j.On) > 0:
 			e.runs = append(e.runs, int32(i))
 			e.stops = e.stops || j.Stoppable
@@ -255,8 +266,23 @@ func (e *Engine) Begin() {
 		}
 	}
 	e.cards = append(e.cards[:0], e.first...)
-	e.lives = append(e.lives[:0], make([]life, len(e.Jobs))...)
+	e.lives = slices.Grow(e.lives[:0], len(e.Jobs))[:len(e.Jobs)]
 }
+
+// line takes in those of Line that wait.
+func (e *Engine) line() {
+	e.lined = slices.Grow(e.lined[:0], len(e.Jobs))[:len(e.Jobs)]
+	clear(e.lined)
+	for _, i := range e.Line {
+		if j := &e.Jobs[i]; len(j.On) == 0 && !j.Held && !e.lined[i] {
+			e.lined[i] = true
+			e.waits = append(e.waits, i)
+		}
+	}
+}
+
+// Queue are the jobs that wait in the order of the last rule, as it found them.
+func (e *Engine) Queue() []int32 { return e.waits }
 
 // GangWaits reports whether a gang does not run that could.
 func (e *Engine) GangWaits() bool {
@@ -271,14 +297,28 @@ func (e *Engine) Waiting() int { return len(e.waits) }
 
 // form notes the shape of the next job.
 func (e *Engine) form(j *Job) {
-	key := outline{j.Kind, j.Width, j.Ban}
-	k, ok := e.shapes[key]
-	if !ok {
-		k = int32(len(e.shapes))
-		e.shapes[key] = k
-		e.possible = append(e.possible, unknown)
+	if j.Width > 1 || j.Ban != nil {
+		key := outline{j.Kind, j.Width, j.Ban}
+		k, ok := e.shapes[key]
+		if !ok {
+			k = e.newShape()
+			e.shapes[key] = k
+		}
+		e.shape = append(e.shape, k)
+		return
 	}
-	e.shape = append(e.shape, k)
+	for int(j.Kind) >= len(e.common) {
+		e.common = append(e.common, 0)
+	}
+	if e.common[j.Kind] == 0 {
+		e.common[j.Kind] = 1 + e.newShape()
+	}
+	e.shape = append(e.shape, e.common[j.Kind]-1)
+}
+
+func (e *Engine) newShape() int32 {
+	e.possible = append(e.possible, unknown)
+	return int32(len(e.possible) - 1)
 }
 
 // group sorts the cards by class and machine, and counts those that one machine has.

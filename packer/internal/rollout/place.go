@@ -64,6 +64,7 @@ func (e *Engine) keep(i int32) {
 	if !e.fits(i) {
 		return
 	}
+	e.paces()
 	j := &e.Jobs[i]
 	e.on = e.on[:0]
 	first := int64(never)

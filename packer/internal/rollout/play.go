@@ -9,20 +9,16 @@ import (
 // Play plays a rule until all jobs that can start have finished.
 func (e *Engine) Play(r *Rule) Outcome {
 	e.reset(r)
+	e.paces()
 	e.again.holds = false
 	if e.open(); e.out.Void {
 		return e.out
 	}
-	for len(e.active) > 0 {
-		e.now = never
-		for _, i := range e.active {
-			e.now = min(e.now, e.lives[i].end)
-		}
-		if e.now == never {
+	for e.enter(e.active...); ; e.fill() {
+		if e.now = e.next(); e.now == never {
 			break
 		}
 		e.finish()
-		e.fill()
 	}
 	for _, i := range e.queue {
 		if e.fits(i) {
@@ -50,12 +46,52 @@ func (e *Engine) reset(r *Rule) {
 			l.weight *= math.Pow(float64(max(1, j.Left>>20)), -r.Power)
 		}
 	}
+	e.sort()
 	e.queue = append(e.queue[:0], e.waits...)
-	slices.SortFunc(e.queue, e.before)
+	e.calendar = calendar{days: e.days[:0], ending: e.ending}
 	e.active = append(e.active[:0], e.runs...)
 	for _, i := range e.active {
 		e.lives[i].status = runs
+	}
+	e.paced = false
+}
+
+// paces gives those that run now their rates and ends, once.
+func (e *Engine) paces() {
+	if e.paced {
+		return
+	}
+	e.paced = true
+	for _, i := range e.active {
 		e.pace(i)
+	}
+}
+
+// sort puts those that wait in the order of the rule: what has kept its order since the last is merged with the
+// rest.
+func (e *Engine) sort() {
+	all := e.waits
+	n := 1
+	for n < len(all) && e.before(all[n-1], all[n]) < 0 {
+		n++
+	}
+	if n >= len(all) {
+		return
+	}
+	if len(all)-n > len(all)/8 {
+		slices.SortFunc(all, e.before)
+		return
+	}
+	late := slices.Clone(all[n:])
+	slices.SortFunc(late, e.before)
+	for at := len(all) - 1; len(late) > 0; at-- {
+		last := len(late) - 1
+		if n > 0 && e.before(late[last], all[n-1]) < 0 {
+			n--
+			all[at] = all[n]
+			continue
+		}
+		all[at], late = late[last], late[:last]
 	}
 }
 
@@ -168,7 +204,7 @@ const depth = 64
 
 // fill starts jobs on cards that became freer.
 func (e *Engine) fill() {
-	had, failed := len(e.active), 0
+	had, failed := len(e.days), 0
 	e.retry()
 	of := e.freed
 	if e.barred { // what was free may be affordable now
@@ -200,7 +236,7 @@ func (e *Engine) fill() {
 		}
 		e.refuse(i)
 	}
-	if len(e.active) > had {
+	if len(e.days) > had {
 		e.compact()
 	}
 }
@@ -213,14 +249,8 @@ func (e *Engine) compact() {
 // finish takes the jobs that end now off their cards, which are noted in freed.
 func (e *Engine) finish() {
 	e.freed = e.freed[:0]
-	n := 0
-	for _, i := range e.active {
+	for _, i := range e.pop() {
 		l := &e.lives[i]
-		if l.end > e.now {
-			e.active[n] = i
-			n++
-			continue
-		}
 		l.status = over
 		e.spend(i, -1, e.purses)
 		e.out.Events++
@@ -236,7 +266,6 @@ func (e *Engine) finish() {
 			}
 		}
 	}
-	e.active = e.active[:n]
 	slices.Sort(e.freed)
 	for _, g := range e.freed {
 		c := &e.cards[g]
@@ -254,7 +283,9 @@ func (e *Engine) Span(i int32) (began, ended int64, ok bool) {
 // Open returns what a rule starts now, and plays no further.
 func (e *Engine) Open(r *Rule) Outcome {
 	e.reset(r)
-	e.recall()
+	if e.recall(); !e.again.holds {
+		e.paces()
+	}
 	e.open()
 	e.leave()
 	e.out.Starts = e.starts

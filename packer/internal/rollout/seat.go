@@ -6,7 +6,11 @@ import "slices"
 func (e *Engine) start(i int32, on []int32) {
 	e.lives[i].status, e.lives[i].at, e.lives[i].began = runs, e.now, e.now
 	e.spend(i, 1, e.purses)
-	e.active = append(e.active, i)
+	if e.opened {
+		e.enter(i)
+	} else {
+		e.active = append(e.active, i)
+	}
 	e.seatOn(i, on)
 	e.out.Events++
 	if e.now == 0 {
@@ -69,6 +73,9 @@ func (e *Engine) pace(i int32) {
 	}
 	if l.rate > 0 {
 		l.end = e.now + max(0, (l.left+l.rate-1)/l.rate)
+	}
+	if l.page > 0 {
+		e.postpone(i)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 // stop makes room for a job that waits by stopping jobs that come much later in the
 // order of sizes, and starts it; false if that cannot be.
 func (e *Engine) stop(i int32) bool {
+	e.paces()
 	j := &e.Jobs[i]
 	best, most := []seat(nil), 0.0
 	for _, cards := range e.where(j) {

@@ -61,6 +61,7 @@ const (
 // jobs are allowed, if no other starts. It costs O(cards) for each job that is due.
 func (e *Engine) Why(i int32, r *Rule, most int32) Wait {
 	e.reset(r)
+	e.paces()
 	for _, k := range e.queue {
 		if e.Jobs[k].Due && !e.kept && e.affords(k) && e.place(k, nil) == nil {
 			e.keep(k)
