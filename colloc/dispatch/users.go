@@ -59,7 +59,7 @@ type Account struct {
 	Limits Limits `json:"limits"` // that hold for the user
 	Used
 	// Waiting counts the jobs that wait; Running those that have GPUs, and GPUs how many those
-	// are, a shared one counted for each, with what [Elsewhere] told of.
+	// are, a shared one counted for each. What [Elsewhere] told of is in them.
 	Waiting int `json:"waiting"`
 	Running int `json:"running"`
 	GPUs    int `json:"gpus"`
@@ -112,12 +112,6 @@ type user struct {
 	jobs, gpus int
 	away       away // of those
 	over       bool // the quota is spent
-}
-
-// away is what a user has where the Dispatcher does not look.
-type away struct {
-	Jobs int `json:"jobs,omitempty"`
-	GPUs int `json:"gpus,omitempty"`
 }
 
 // spent is what a user had, in seconds.
@@ -366,22 +360,6 @@ func (e Allowed) apply(d *Dispatcher) error {
 	d.limit(e.User)
 	d.resync(changed)
 	return nil
-}
-
-func (e Elsewhere) apply(d *Dispatcher) error {
-	if max(e.Jobs, e.GPUs) > maxAway || min(e.Jobs, e.GPUs) < 0 {
-		return fmt.Errorf("%w: %d jobs on %d GPUs; want 0 to %d", ErrInvalid, e.Jobs, e.GPUs, maxAway)
-	}
-	d.change(e.User, func(u *user) { u.hold(away{e.Jobs, e.GPUs}) })
-	d.limit(e.User)
-	return nil
-}
-
-const maxAway int = 1e9
-
-// hold sets what a user has where the Dispatcher does not look.
-func (u *user) hold(a away) {
-	u.jobs, u.gpus, u.away = u.jobs+a.Jobs-u.away.Jobs, u.gpus+a.GPUs-u.away.GPUs, a
 }
 
 func (e Accounted) apply(d *Dispatcher) error {

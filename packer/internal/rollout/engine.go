@@ -76,12 +76,6 @@ func (b *Ban) Has(g int32) bool {
 	return b != nil && int(g)/64 < len(b.bits) && b.bits[g/64]>>(g%64)&1 != 0
 }
 
-// outline is what jobs of one shape have in common.
-type outline struct {
-	kind, width int32
-	ban         *Ban
-}
-
 // Card is a card as it is now.
 type Card struct {
 	Class, Machine int32
@@ -269,21 +263,6 @@ func (e *Engine) Begin() {
 	e.lives = slices.Grow(e.lives[:0], len(e.Jobs))[:len(e.Jobs)]
 }
 
-// line takes in those of Line that wait.
-func (e *Engine) line() {
-	e.lined = slices.Grow(e.lined[:0], len(e.Jobs))[:len(e.Jobs)]
-	clear(e.lined)
-	for _, i := range e.Line {
-		if j := &e.Jobs[i]; len(j.On) == 0 && !j.Held && !e.lined[i] {
-			e.lined[i] = true
-			e.waits = append(e.waits, i)
-		}
-	}
-}
-
-// Queue are the jobs that wait in the order of the last rule, as it found them.
-func (e *Engine) Queue() []int32 { return e.waits }
-
 // GangWaits reports whether a gang does not run that could.
 func (e *Engine) GangWaits() bool {
 	return slices.ContainsFunc(e.waits, func(i int32) bool { return e.Jobs[i].Width > 1 && e.fits(i) })
@@ -294,32 +273,6 @@ func (e *Engine) CanStop() bool { return e.stops }
 
 // Waiting is how many jobs do not run.
 func (e *Engine) Waiting() int { return len(e.waits) }
-
-// form notes the shape of the next job.
-func (e *Engine) form(j *Job) {
-	if j.Width > 1 || j.Ban != nil {
-		key := outline{j.Kind, j.Width, j.Ban}
-		k, ok := e.shapes[key]
-		if !ok {
-			k = e.newShape()
-			e.shapes[key] = k
-		}
-		e.shape = append(e.shape, k)
-		return
-	}
-	for int(j.Kind) >= len(e.common) {
-		e.common = append(e.common, 0)
-	}
-	if e.common[j.Kind] == 0 {
-		e.common[j.Kind] = 1 + e.newShape()
-	}
-	e.shape = append(e.shape, e.common[j.Kind]-1)
-}
-
-func (e *Engine) newShape() int32 {
-	e.possible = append(e.possible, unknown)
-	return int32(len(e.possible) - 1)
-}
 
 // group sorts the cards by class and machine, and counts those that one machine has.
 func (e *Engine) group() {
