@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
@@ -76,8 +77,8 @@ func New(c Config) (*Shadow, error) {
 // Waiting decides about what waits, given the GPUs and what runs there, as a
 // [dispatch.Dispatcher] does, and records the decision. That is for the caller to look at;
 // nothing follows from it. Errors as for [dispatch.Dispatcher.Tell]; then nothing is recorded.
-func (s *Shadow) Waiting(ctx context.Context, at time.Time, waiting []colloc.Task, gpus []colloc.GPU) (*Decision, error) {
-	decision, err := decide(ctx, s.planner, waiting, gpus)
+func (s *Shadow) Waiting(ctx context.Context, at time.Time, waiting []colloc.Task, gpus []colloc.GPU) (*dispatch.Decision, error) {
+	decision, err := dispatch.Once(ctx, s.planner, waiting, gpus)
 	if err != nil {
 		return nil, fmt.Errorf("shadow: %w", err)
 	}

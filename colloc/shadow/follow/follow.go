@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/colloc/shadow"
 	"example.com/colloc/colloc/shadow/journal"
@@ -37,7 +38,7 @@ type Follower struct {
 	past    []records.Job // in the order in which they ended, of the last [Kept]
 	gpus    []journal.GPU
 	asked   question // of the last decision
-	plan    *shadow.Decision
+	plan    *dispatch.Decision
 	from    time.Time
 	last    time.Time
 	rounds  int
@@ -94,7 +95,7 @@ func New(c Config) (*Follower, error) {
 // Take goes one round on and returns what colloc would do with what waits and with what has just
 // started, all else as it is; nil if that is nobody of whom anything is known. A round
 // before the last one is an error. O(jobs + GPUs) and a decision, if anything changed.
-func (f *Follower) Take(ctx context.Context, s *journal.Snapshot) (*shadow.Decision, error) {
+func (f *Follower) Take(ctx context.Context, s *journal.Snapshot) (*dispatch.Decision, error) {
 	if s.At.Before(f.last) {
 		return nil, fmt.Errorf("follow: a round of %v after one of %v: was the clock set back?", s.At, f.last)
 	}

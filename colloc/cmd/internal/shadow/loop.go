@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
-	"example.com/colloc/colloc/shadow"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/shadow/follow"
 	"example.com/colloc/colloc/shadow/journal"
 	"example.com/colloc/internal/plain"
@@ -126,14 +126,14 @@ type rounds struct {
 	look     Look
 	streams  cli.Streams
 	said     string // the last complaint
-	plan     *shadow.Decision
+	plan     *dispatch.Decision
 }
 
 // round is one: what fails is said once, and tried again in the next; of the last it is
 // returned.
 func (r *rounds) round(ctx context.Context, last bool) error {
 	snapshot, err := r.look(ctx)
-	var plan *shadow.Decision
+	var plan *dispatch.Decision
 	if snapshot != nil { // with an error where only the use of GPUs is not known
 		unwritten := r.journal.Write(snapshot) // a full disk takes the past, not the present
 		var later error
@@ -158,11 +158,11 @@ func (r *rounds) round(ctx context.Context, last bool) error {
 }
 
 // tell says what colloc would do.
-func (r *rounds) tell(at time.Time, plan *shadow.Decision) {
+func (r *rounds) tell(at time.Time, plan *dispatch.Decision) {
 	if r.JSON {
 		if err := json.NewEncoder(r.streams.Out).Encode(struct {
-			At   time.Time        `json:"at"`
-			Plan *shadow.Decision `json:"plan"`
+			At   time.Time          `json:"at"`
+			Plan *dispatch.Decision `json:"plan"`
 		}{at, plan}); err != nil {
 			fmt.Fprintln(r.streams.Err, err)
 		}
