@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/slurm/learned"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -108,55 +110,70 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// A task that ran out of device memory gets half as much again, then a GPU alone; one of which nothing is known
-// gets what others of its kind were seen to use.
-func TestNeed(t *testing.T) {
+// needs is what a Dispatcher sets aside for a task on two A100-40GB, and why it gives it up if it does.
+func needs(t *testing.T, w *steward, task string, jobs []site.JobInfo) (reserved profile.Bytes, gone string) {
+	t.Helper()
+	if w.models == nil {
+		planner, err := colloc.New(colloc.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.models = &learned.Models{Planner: planner}
+	}
+	w.history(t.Context(), w.desk, jobs)
+	node := site.Node{Name: "n", State: []string{"IDLE"}, Gres: []site.Held{{Gres: site.Gres{Name: "gpu", Type: "A100-40GB", Count: 2}}}}
+	out := newOutline(w.sweep)
+	m, err := w.ask(out, &site.State{Nodes: []site.Node{node}}, []colloc.Task{w.sweep.byID[task].task})
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts, err := m.start(t.Context(), out)
+	if err != nil || len(starts)+len(out.refused) != 1 {
+		t.Fatalf("%v starts, %v is refused, %v; want one", starts, out.refused, err)
+	}
+	if len(starts) == 0 {
+		return 0, out.refused[0].why
+	}
+	return starts[0].Reserve, ""
+}
+
+// A task that ran out of device memory gets half as much again, then a GPU alone, and is given up then; whatever was
+// set aside for it is in the record, so that a command which begins again knows.
+func TestStarved(t *testing.T) {
 	t.Chdir(t.TempDir())
 	written(t, "s", oneTask("a", "x"), oneTask("b", "x"))
 	w, _ := atWork(t)
 	if err := os.Mkdir("logs", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	e := w.sweep.byID["a"]
-	told := func(sets ...set) *past {
-		w.record.Sets = sets
-		var jobs []site.JobInfo
-		for i := range sets {
-			sets[i].Members[0].Job = site.JobID(i + 1)
-			jobs = append(jobs, site.JobInfo{ID: site.JobID(i + 1), State: site.Failed, Comment: "colloc:s:a", User: w.sweep.user})
+	jobs := func(times int) (jobs []site.JobInfo) {
+		w.record.Sets = nil
+		for id := site.JobID(1); int(id) <= times; id++ {
+			w.record.Sets = append(w.record.Sets, set{Product: "A100-40GB", Members: []member{{Task: "a", Job: id, Reserved: 8 * profile.GiB}}})
+			jobs = append(jobs, site.JobInfo{ID: id, State: site.Failed, Comment: "colloc:s:a", User: w.sweep.user})
 		}
-		return w.history(t.Context(), w.desk, jobs)
+		return jobs
 	}
-	sets := func(times int) (all []set) {
-		for range times {
-			all = append(all, set{Product: "A100-40GB", Members: []member{{Task: "a", Reserved: 8 * profile.GiB}}})
-		}
-		return all
-	}
-	if h := told(sets(1)...); h.fates["a"] != failed {
+	if h := w.history(t.Context(), w.desk, jobs(1)); h.fates["a"] != failed {
 		t.Error(h.fates)
 	}
 	if err := os.WriteFile(filepath.Join("logs", "a.log"), []byte("peak_memory=9GiB\nCUDA out of memory\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for times, want := range []profile.Bytes{0, 12 * profile.GiB, 0} {
-		h := told(sets(times)...)
-		if reserved, alone := w.need(e, h); reserved != want || alone != (times == 2) {
-			t.Errorf("after %d times: %v, alone %v; want %v", times, reserved, alone, want)
+	for times, want := range []profile.Bytes{0, 12 * profile.GiB, 18 * profile.GiB, 0} {
+		reserved, gone := needs(t, w, "a", jobs(times))
+		if reserved != want || (gone != "") != (times == 3) {
+			t.Errorf("after %d times: %v, %q; want %v", times, reserved, gone, want)
 		}
+		h := w.history(t.Context(), w.desk, jobs(times))
 		if times > 0 && (h.fates["a"] != starved || h.tries["a"] != 0 || !h.fates["a"].planned(false)) {
 			t.Errorf("after %d times it %v", times, h.fates["a"])
 		}
 	}
-	big := sets(1)
-	big[0].Members[0].Reserved = 30 * profile.GiB
-	if _, alone := w.need(e, told(big...)); !alone {
-		t.Error("more than a GPU has is no more than a GPU alone")
-	}
-	other := sets(1)
-	other[0].Members[0].Peak = 10 * profile.GiB
-	if reserved, alone := w.need(w.sweep.byID["b"], told(other...)); alone || reserved != 11*profile.GiB {
-		t.Errorf("of its kind 10 GiB were seen: %v, alone %v", reserved, alone)
+	all := jobs(1)
+	w.record.Sets[0].Members[0].Reserved = memory.Whole
+	if reserved, gone := needs(t, w, "a", all); reserved != 36*profile.GiB || gone != "" {
+		t.Errorf("after a whole GPU: %v, %q; want one alone", reserved, gone)
 	}
 }
 
@@ -191,7 +208,7 @@ func TestHeld(t *testing.T) {
 		if err := os.Chtimes(path, at, at); err != nil {
 			t.Fatal(err)
 		}
-		if reserved, _ := w.need(w.sweep.byID["b"], w.history(t.Context(), w.desk, jobs)); reserved != tt.want {
+		if reserved, _ := needs(t, w, "b", jobs); reserved != tt.want {
 			t.Errorf("%v after the last line: %v, want %v", tt.age, reserved, tt.want)
 		}
 	}
@@ -223,7 +240,7 @@ func TestMeasure(t *testing.T) {
 		w.record.Sets = []set{{Product: "A100-40GB", Members: []member{{Task: "a", Job: 1}}}}
 		for i, began := range []time.Time{time.Now(), time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)} {
 			jobs := []site.JobInfo{{ID: 1, State: site.Running, Comment: "colloc:s:a", User: w.sweep.user, Started: began}}
-			reserved, _ := w.need(w.sweep.byID["b"], w.history(t.Context(), w.desk, jobs))
+			reserved, _ := needs(t, w, "b", jobs)
 			if i == 0 && (reserved != 0 || cluster.asked != 0) || i > 0 && (reserved != want.need || cluster.asked != want.asked) {
 				t.Errorf("%q, look %d: %v after %d questions, want %v after %d", says, i, reserved, cluster.asked, want.need, want.asked)
 			}
@@ -247,7 +264,7 @@ func TestMeasureAgain(t *testing.T) {
 		want profile.Bytes
 	}{{"sstat: error\n", 0}, {"1.batch|gres/gpumem=1G\n", profile.BytesOf(1.1 * float64(profile.GiB))}, {"1.batch|gres/gpumem=10G\n", 11 * profile.GiB}, {"1.batch|gres/gpumem=5G\n", 11 * profile.GiB}} {
 		cluster.says = look.says
-		if reserved, _ := w.need(w.sweep.byID["b"], w.history(t.Context(), w.desk, jobs)); reserved != look.want {
+		if reserved, _ := needs(t, w, "b", jobs); reserved != look.want {
 			t.Errorf("%q: %v, want %v", look.says, reserved, look.want)
 		}
 		now = now.Add(time.Minute)

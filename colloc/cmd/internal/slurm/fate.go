@@ -16,7 +16,6 @@ import (
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
-	"example.com/colloc/profile"
 )
 
 // fate is what became of a task that was submitted.
@@ -126,15 +125,8 @@ type past struct {
 	tries  map[string]int // how often it failed
 	turned map[string]int // how often Slurm gave its job no GPU
 	lost   map[string]int // how often its job had to make room
-	hungry map[string]hunger
 	all    map[site.JobID]*site.JobInfo
 	others []string // what other sweeps and users run under the same names
-}
-
-// hunger is how often a task ran out of device memory, how much it had or used then, and of how much.
-type hunger struct {
-	times   int
-	had, of profile.Bytes
 }
 
 // history finds what became of every task: from the record, where that knows the
@@ -142,7 +134,7 @@ type hunger struct {
 // jobs themselves wrote. Ends are kept in the record.
 func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *past {
 	s, submitted := d.sweep, d.record
-	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID), tries: make(map[string]int), turned: make(map[string]int), lost: make(map[string]int), hungry: make(map[string]hunger), all: make(map[site.JobID]*site.JobInfo, len(jobs))}
+	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID), tries: make(map[string]int), turned: make(map[string]int), lost: make(map[string]int), all: make(map[site.JobID]*site.JobInfo, len(jobs))}
 	recorded := submitted.tasks()
 	h.know(s, submitted, recorded, jobs)
 	p.findLost(ctx, h, submitted)
@@ -171,10 +163,6 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 			}
 		}
 		h.note(m.Task, m.Job, f)
-		if f == starved {
-			was := h.hungry[m.Task]
-			h.hungry[m.Task] = hunger{was.times + 1, max(was.had, m.Reserved, m.Peak), submitted.memory(m)}
-		}
 	}
 	p.measure(ctx, d, slices.DeleteFunc(untold, func(m *member) bool {
 		return len(recorded[m.Job]) > 1 || p.now().Sub(h.all[m.Job].Started) < settled
@@ -322,13 +310,24 @@ func (s *sweep) fate(j *site.JobInfo, k int) fate {
 	}
 }
 
+// end is the fate of a member, task k of its job: of one that failed its log says whether it ran out of memory.
+func (s *sweep) end(m *member, j *site.JobInfo, k int) fate {
+	f, e := s.fate(j, k), s.byID[m.Task]
+	if f != failed || e == nil {
+		return f
+	}
+	if seen, err := see(files.Under(s.dir, s.run(e).Log)); err == nil && seen.outOfMemory {
+		return starved
+	}
+	return failed
+}
+
 // A task that Slurm gave no GPU so often asks for a whole one, which no version gives
 // away twice, and is given up in the end.
 const (
 	oftenTurned = 2
 	mostTurned  = 20
 	mostLost    = 100 // so often a task makes room for others
-	mostStarved = 3   // so often it runs out of memory: at last alone on a GPU
 )
 
 // pending are the tasks to plan.
@@ -339,9 +338,7 @@ func (d *desk) pending(h *past) []colloc.Task {
 			continue
 		}
 		t := e.task
-		reserved, alone := d.need(e, h)
-		t.Alone = t.Alone || alone || h.turned[e.ID] >= oftenTurned
-		t.Reserved = max(t.Reserved, reserved)
+		t.Alone = t.Alone || h.turned[e.ID] >= oftenTurned
 		tasks = append(tasks, t)
 	}
 	return tasks

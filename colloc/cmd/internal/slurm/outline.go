@@ -11,6 +11,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/cmd/internal/slurm/learned"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
@@ -29,12 +30,12 @@ type refusal struct{ task, why string }
 // outline is a plan for the cluster as it is.
 type outline struct {
 	logs    string
-	plan    *colloc.Plan
+	plan    dispatch.Decision // what starts now, and why the rest has no job
 	jobs    []job
 	gpus    map[string]profile.GPUModel
 	pinned  map[string]bool // GPUs that a job can name
 	skipped []site.Skipped
-	queued  []*colloc.Plan     // what waits in Slurm for any GPU of a kind
+	queued  []colloc.Placement // what waits in Slurm for any GPU of a kind
 	own     []colloc.Placement // tasks with GPUs of their own, or in one allocation
 	outside int                // tasks that cannot wait in Slurm, and wait here
 	refused []refusal          // what gets no job, and why
@@ -127,10 +128,7 @@ func (o *outline) offered(s *sweep, state *site.State) ([]colloc.GPU, map[string
 // set is what the record keeps of jobs for one GPU that are about to be submitted:
 // whatever happens then, it is known that they may have been.
 func (o *outline) set(jobs []job, now time.Time) set {
-	placements := slices.Concat(o.plan.Placements, o.own)
-	for _, queued := range o.queued {
-		placements = slices.Concat(placements, queued.Placements)
-	}
+	placements := slices.Concat(o.plan.Placements, o.own, o.queued)
 	n := set{GPU: jobs[0].gpu, Sent: now.UTC()}
 	n.Learned = slices.ContainsFunc(o.own, func(p colloc.Placement) bool { return p.GPU == n.GPU }) // nobody shared
 	for _, pl := range placements {
@@ -155,13 +153,13 @@ func (o *outline) writeJSON(w io.Writer) error {
 		Script string   `json:"script"`
 	}
 	all := struct {
-		Plan    *colloc.Plan      `json:"plan"`
-		Queued  []*colloc.Plan    `json:"queued,omitempty"`
-		Jobs    []shown           `json:"jobs"`
-		NotUsed []site.Skipped    `json:"not_used,omitempty"`
-		NoJob   map[string]string `json:"no_job,omitempty"`
-		Outside int               `json:"outside,omitempty"`
-		Notes   []string          `json:"notes,omitempty"`
+		Plan    dispatch.Decision  `json:"plan"`
+		Queued  []colloc.Placement `json:"queued,omitempty"`
+		Jobs    []shown            `json:"jobs"`
+		NotUsed []site.Skipped     `json:"not_used,omitempty"`
+		NoJob   map[string]string  `json:"no_job,omitempty"`
+		Outside int                `json:"outside,omitempty"`
+		Notes   []string           `json:"notes,omitempty"`
 	}{Plan: o.plan, Queued: o.queued, Jobs: []shown{}, NotUsed: o.skipped, NoJob: make(map[string]string), Outside: o.outside, Notes: o.notes}
 	for _, j := range o.jobs {
 		text, err := j.Text()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -125,114 +126,67 @@ func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.
 		out.notes = append(out.notes, fmt.Sprintf("GPUs with %v or more: %s", s.GPUMemory, s.kind))
 	}
 	if pending = s.apartFrom(out, pending); len(pending) == 0 && len(out.own) > 0 {
-		out.plan = &colloc.Plan{}
 		return out, nil
 	}
-	gpus, devices := out.offered(s, state)
+	m, err := d.ask(out, state, pending)
+	if err != nil {
+		return nil, err
+	}
 	if s.home.Unlimited && s.silent > 0 {
 		out.notes = append(out.notes, fmt.Sprintf("%d tasks state no \"memory\": here a job that states none gets all of a node (DefMemPerNode=UNLIMITED) and keeps every other job off: say how much they need", s.silent))
 	}
-	if err := d.fitted(ctx, out, state, pending, gpus, devices); err != nil {
+	kinds := s.kinds(state)
+	starts, err := m.start(ctx, out)
+	if err != nil {
 		return nil, err
 	}
-	kinds := s.kinds(state)
-	if err := s.place(d.models.Planner, out, state, devices, kinds); err != nil || *d.now {
-		return out, err
+	if out.plan.Placements, err = m.placements(m.gpus, starts); err != nil {
+		return nil, err
 	}
-	left, err := s.queue(ctx, d.models.Planner, out, waiting(pending, out.plan), kinds)
-	if len(left) > 0 && len(kinds) == 0 {
-		out.outside = len(left)
+	left := len(m.tasks) - len(starts)
+	if !*d.now {
+		first := len(m.gpus)
+		starts, err = m.queue(ctx, out, left, kinds)
+		if err != nil {
+			return nil, err
+		}
+		if out.queued, err = m.placements(m.gpus[first:], starts); err != nil {
+			return nil, err
+		}
+		if left -= len(starts); len(kinds) == 0 {
+			out.outside = left
+		}
 	}
-	return out, err
+	if out.plan.Waits, err = m.waits(); err != nil {
+		return nil, err
+	}
+	return out, m.place(out, kinds)
 }
 
-// fitted plans tasks for GPUs so that nodes which divide theirs have CPUs and memory for
-// every job that is bound to them: where two tasks are too much, a GPU takes one; where
-// one is, it takes none now.
-func (d *desk) fitted(ctx context.Context, out *outline, state *site.State, pending []colloc.Task, gpus []colloc.GPU, devices map[string]site.Device) error {
-	for { // each round takes something from a GPU, or ends
-		var err error
-		if out.plan, err = d.models.Planner.Plan(ctx, pending, gpus); err != nil {
-			return err
-		}
-		full := d.sweep.short(out.plan, state, devices)
-		if len(full) == 0 {
-			return nil
-		}
-		var kept []colloc.GPU
-		for _, g := range gpus {
-			switch room, short := full[g.ID]; {
-			case short && room > 0 && len(g.Residents) == 0 && !slices.Equal(g.Mechanisms, []profile.Mechanism{profile.Exclusive}):
-				g.Mechanisms = []profile.Mechanism{profile.Exclusive}
-				kept = append(kept, g)
-			case short:
-				cpus, memory := state.Free(devices[g.ID].Node)
-				out.skipped = append(out.skipped, site.Skipped{GPU: g.ID, Why: fmt.Sprintf("its node has %d CPUs and %v free: not enough for one more task", cpus, memory)})
-			default:
-				kept = append(kept, g)
+// place writes the jobs of a plan: one per task where the site shares GPUs, else one per set.
+func (m *mind) place(out *outline, kinds []kind) error {
+	s := m.sweep
+	for _, p := range slices.Concat(out.plan.Placements, out.queued) {
+		s.slow(m.models.Planner, &p, out.gpus[p.GPU])
+		d, here := m.devices[p.GPU]
+		if here && d.Share != "" {
+			jobs, err := s.apart(&colloc.Plan{Placements: []colloc.Placement{p}}, &d)
+			if err != nil {
+				return err
 			}
+			out.jobs = append(out.jobs, jobs...)
+			continue
 		}
-		gpus = kept
-	}
-}
-
-// short are the GPUs of a plan whose nodes have not the CPUs or the memory for all the
-// jobs, each with how many of its tasks have room.
-func (s *sweep) short(plan *colloc.Plan, state *site.State, devices map[string]site.Device) map[string]int {
-	type room struct {
-		cpus   int
-		memory profile.Bytes
-	}
-	free := make(map[string]room)
-	full := make(map[string]int)
-	for _, p := range plan.Placements {
-		node := devices[p.GPU].Node
-		n := state.Node(node)
-		if devices[p.GPU].Share == "" || n == nil || n.CPUs == 0 {
-			continue // in one job, which Slurm starts where there is room
-		}
-		left, known := free[node]
-		if !known {
-			left.cpus, left.memory = state.Free(node)
-		}
-		fit := 0
-		for _, m := range p.Members {
-			if m.Resident {
-				continue
-			}
-			cpus, memory := s.needs(s.byID[m.Task], n)
-			if cpus > left.cpus || memory > left.memory {
-				full[p.GPU] = fit
-				continue
-			}
-			left, fit = room{left.cpus - cpus, left.memory - memory}, fit+1
-		}
-		free[node] = left
-	}
-	return full
-}
-
-// place writes the jobs of a plan for the GPUs that are free: one per task where
-// the site shares GPUs, else one per set.
-func (s *sweep) place(planner *colloc.Planner, out *outline, state *site.State, devices map[string]site.Device, kinds []kind) error {
-	for _, placement := range out.plan.Placements {
-		s.slow(planner, &placement, out.gpus[placement.GPU])
-		d := devices[placement.GPU]
-		var err error
-		if d.Share != "" {
-			var here []job
-			here, err = s.apart(&colloc.Plan{Placements: []colloc.Placement{placement}}, &d)
-			out.jobs = append(out.jobs, here...)
-		} else {
-			k, node := kind{gres: d.Type}, d.Node
+		k, node := m.kinds[p.GPU], ""
+		if here {
+			k, node = kind{gres: d.Type}, d.Node
 			if i := slices.IndexFunc(kinds, func(k kind) bool { return k.gres == d.Type }); i >= 0 {
 				k, node = kinds[i], "" // any such GPU will do: Slurm knows best which is free
-			} else if n := state.Node(d.Node); n != nil {
+			} else if n := m.state.Node(d.Node); n != nil {
 				k.cpus, k.memory = n.CPUs, n.Memory
 			}
-			err = s.whole(out, &placement, k, node)
 		}
-		if err != nil {
+		if err := s.whole(out, &p, k, node); err != nil {
 			return err
 		}
 	}
@@ -291,21 +245,32 @@ func (s *sweep) runs() []script.Task {
 	return list
 }
 
+// tell says who shares which GPU, with the predicted speeds.
+func tell(w io.Writer, placements []colloc.Placement) {
+	for _, p := range placements {
+		fmt.Fprintf(w, "%s, %v of %v reserved, %s:\n", p.GPU, p.Reserved, p.Usable, p.Mechanism)
+		for _, m := range p.Members {
+			word := ""
+			if m.Resident {
+				word = ", runs there"
+			}
+			fmt.Fprintf(w, "  %q at %.2f [%.2f, %.2f] of its speed alone%s\n", m.Task, m.Speed.Value, m.Speed.Lo, m.Speed.Hi, word)
+		}
+	}
+}
+
 // explain prints the plan and, if asked for, the scripts.
 func (p *program) explain(out *outline, scripts bool) error {
 	for _, s := range out.skipped {
 		fmt.Fprintf(p.stdout, "not used: %s: %s\n", s.GPU, s.Why)
 	}
-	if len(out.plan.Tasks) > 0 || len(out.own) == 0 {
-		if err := out.plan.Explain(p.stdout); err != nil {
-			return err
-		}
+	tell(p.stdout, out.plan.Placements)
+	if len(out.queued) > 0 {
+		fmt.Fprintf(p.stdout, "In Slurm's queue, for any GPU of the kind:\n")
+		tell(p.stdout, out.queued)
 	}
-	for _, plan := range out.queued {
-		fmt.Fprintf(p.stdout, "\nIn Slurm's queue, for any GPU of the kind:\n")
-		if err := plan.Explain(p.stdout); err != nil {
-			return err
-		}
+	for _, r := range out.plan.Waits {
+		fmt.Fprintf(p.stdout, "%q waits: %s\n", r.Job, r.String())
 	}
 	for _, j := range out.jobs {
 		if strings.HasPrefix(j.gpu, ownPrefix) {

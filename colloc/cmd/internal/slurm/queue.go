@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
@@ -53,49 +52,6 @@ func (s *sweep) kinds(state *site.State) []kind {
 		return cmp.Or(cmp.Compare(b.count, a.count), -cmp.Compare(a.gres, b.gres)) // a named type before any
 	})
 	return list
-}
-
-// queue plans sets for tasks that no free GPU takes, to wait in Slurm: as many on
-// a GPU as get along. It returns the tasks that no kind of GPU takes.
-func (s *sweep) queue(ctx context.Context, planner *colloc.Planner, out *outline, tasks []colloc.Task, kinds []kind) ([]colloc.Task, error) {
-	for _, k := range kinds {
-		for len(tasks) > 0 { // each round places one at least, or ends
-			most := cmp.Or(s.Most, colloc.DefaultMaxSet)
-			gpus := make([]colloc.GPU, (len(tasks)+most-1)/most)
-			for i := range gpus {
-				gpus[i] = colloc.GPU{ID: fmt.Sprintf("queue-%s/%d", cmp.Or(k.gres, "any"), len(out.gpus)), Model: k.model}
-				out.gpus[gpus[i].ID] = k.model
-			}
-			plan, err := planner.Plan(ctx, tasks, gpus)
-			if err != nil {
-				return nil, err
-			}
-			left := waiting(tasks, plan)
-			if len(left) == len(tasks) {
-				break
-			}
-			out.queued = append(out.queued, plan)
-			for _, p := range plan.Placements {
-				s.slow(planner, &p, k.model)
-				if err := s.whole(out, &p, k, ""); err != nil {
-					return nil, err
-				}
-			}
-			tasks = left
-		}
-	}
-	return tasks, nil
-}
-
-// waiting are the tasks that a plan does not place.
-func waiting(tasks []colloc.Task, plan *colloc.Plan) []colloc.Task {
-	placed := make(map[string]bool)
-	for _, p := range plan.Placements {
-		for _, m := range p.Members {
-			placed[m.Task] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(tasks), func(t colloc.Task) bool { return placed[t.ID] })
 }
 
 // whole writes jobs with a whole GPU of a kind for the tasks of a set: one, or

@@ -121,6 +121,40 @@ func (r *record) members() iter.Seq[*member] {
 	}
 }
 
+// lessons are what the record tells of the memory that tasks need.
+type lessons struct {
+	peaks map[string]profile.Bytes // the most that one of a kind was seen to use
+	had   map[string]profile.Bytes // what was set aside for a task the last time
+	died  map[string][]death       // of a task, for want of more
+}
+
+// death is that a task ran out of memory on a product, and what it had or used there.
+type death struct {
+	product string
+	had     profile.Bytes
+}
+
+// lessons reads what is known of the tasks of a sweep.
+func (r *record) lessons(s *sweep) *lessons {
+	told := &lessons{make(map[string]profile.Bytes), make(map[string]profile.Bytes), make(map[string][]death)}
+	for i := range r.Sets {
+		for _, m := range r.Sets[i].Members {
+			e := s.byID[m.Task]
+			if e == nil || m.Job == 0 || m.Gone {
+				continue
+			}
+			told.had[m.Task] = m.Reserved
+			if e.Kind != "" && m.Peak > 0 {
+				told.peaks[e.Kind] = max(told.peaks[e.Kind], m.Peak)
+			}
+			if m.End == starved {
+				told.died[m.Task] = append(told.died[m.Task], death{r.Sets[i].Product, max(m.Reserved, m.Peak)})
+			}
+		}
+	}
+	return told
+}
+
 func readRecord(r io.Reader) (*record, error) {
 	var rec record
 	decoder := json.NewDecoder(r)

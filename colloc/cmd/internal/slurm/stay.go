@@ -7,8 +7,10 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
 )
@@ -21,7 +23,6 @@ type steward struct {
 	retries int
 	seen    map[site.JobID]site.JobInfo // all jobs of the sweep
 	told    map[string]fate
-	waited  map[site.JobID]int // rounds in which a job stood in the queue
 	freed   map[site.JobID]int // how often a job was released that a node could not start
 	planned bool
 	version os.FileInfo     // of the sweep file
@@ -32,7 +33,7 @@ type steward struct {
 // stay submits what is pending, and goes on until every task is over.
 func (p *program) stay(ctx context.Context, d *desk, retries int) error {
 	d.patience = 3
-	w := &steward{program: p, desk: d, retries: max(0, retries), seen: make(map[site.JobID]site.JobInfo), waited: make(map[site.JobID]int), freed: make(map[site.JobID]int), told: make(map[string]fate), recall: make(map[string]bool)}
+	w := &steward{program: p, desk: d, retries: max(0, retries), seen: make(map[site.JobID]site.JobInfo), freed: make(map[site.JobID]int), told: make(map[string]fate), recall: make(map[string]bool)}
 	every, slowest := max(p.watch.Every, 0), p.watch.Slowest
 	if every == 0 {
 		every, slowest = slurm.DefaultEvery, slurm.DefaultSlowest
@@ -77,7 +78,11 @@ func (w *steward) round(ctx context.Context) (changed, over bool, err error) {
 	if _, err := w.learn(ctx, w.desk, w.seen); err != nil {
 		return changed, false, err
 	}
-	if w.mark(ctx, state, h) {
+	marked, err := w.mark(ctx, state, h)
+	if err != nil {
+		return changed, false, err
+	}
+	if marked {
 		if err := errors.Join(w.save(), w.withdraw(w.desk)); err != nil {
 			return changed, false, err
 		}
@@ -150,19 +155,20 @@ func (w *steward) free(ctx context.Context, h *past) error {
 	return nil
 }
 
-// plan submits what is pending. It reports whether something waits outside Slurm, and
-// whether something was submitted.
-func (w *steward) plan(ctx context.Context, state *site.State, h *past) (waits, submitted bool, err error) {
-	pending := w.pending(h)
-	pending = slices.DeleteFunc(pending, func(t colloc.Task) bool {
+// wanted are the tasks to plan, but for those of which nothing more is to be hoped.
+func (w *steward) wanted(h *past) []colloc.Task {
+	return slices.DeleteFunc(w.pending(h), func(t colloc.Task) bool {
 		if n := h.tries[t.ID]; n > w.retries {
 			w.impossible[t.ID] = fmt.Sprintf("failed %d times, and -retries is %d: a larger one runs it again", n, w.retries)
 		}
-		if h.hungry[t.ID].times >= mostStarved {
-			w.impossible[t.ID] = fmt.Sprintf("ran out of memory %d times, at last alone on a GPU", mostStarved)
-		}
-		return h.tries[t.ID] > w.retries || h.turned[t.ID] > mostTurned || h.lost[t.ID] > mostLost || w.impossible[t.ID] != ""
+		return h.turned[t.ID] > mostTurned || h.lost[t.ID] > mostLost || w.impossible[t.ID] != ""
 	})
+}
+
+// plan submits what is pending. It reports whether something waits outside Slurm, and
+// whether something was submitted.
+func (w *steward) plan(ctx context.Context, state *site.State, h *past) (waits, submitted bool, err error) {
+	pending := w.wanted(h)
 	if len(pending) == 0 {
 		return false, false, nil
 	}
@@ -179,9 +185,13 @@ func (w *steward) plan(ctx context.Context, state *site.State, h *past) (waits, 
 	for _, r := range out.refused {
 		w.impossible[r.task] = r.why
 	}
+	for i := range out.plan.Waits {
+		if r := &out.plan.Waits[i]; vain(r) {
+			w.impossible[r.Job] = "fits no GPU of the cluster, however empty: " + r.String()
+		}
+	}
 	if len(out.jobs) == 0 {
-		hope, err := w.hope(state, pending)
-		return hope, false, err
+		return slices.ContainsFunc(pending, func(t colloc.Task) bool { return w.impossible[t.ID] == "" }), false, nil
 	}
 	before := len(w.record.Sets)
 	err = w.submitJobs(ctx, w.desk, out)
@@ -193,98 +203,95 @@ func (w *steward) plan(ctx context.Context, state *site.State, h *past) (waits, 
 	return true, submitted, err
 }
 
-// hope reports whether one of the tasks would fit a GPU of the cluster if that were
-// free; of the others it notes that they would not.
-func (w *steward) hope(state *site.State, tasks []colloc.Task) (hope bool, err error) {
-	empty := &site.State{Nodes: state.Nodes, Partitions: state.Partitions}
-	gpus, _ := newOutline(w.sweep).offered(w.sweep, empty)
-	slices.SortStableFunc(gpus, func(a, b colloc.GPU) int { return strings.Compare(a.Model.Name, b.Model.Name) })
-	gpus = slices.CompactFunc(gpus, func(a, b colloc.GPU) bool { return a.Model.Name == b.Model.Name })
-	for _, t := range tasks {
-		fits := w.impossible[t.ID] != ""
-		for _, g := range gpus {
-			v, err := w.models.Planner.Fit(t, g)
-			if err != nil {
-				return false, err
-			}
-			fits = fits || v.Fits
-			hope = hope || v.Fits && w.impossible[t.ID] == ""
-		}
-		if !fits && len(gpus) > 0 {
-			w.impossible[t.ID] = "fits no GPU of the cluster, however empty: see plan"
-		}
-	}
-	return hope || len(gpus) == 0, nil
-}
+// lease is for how long Slurm may look at a job before it counts as one that waits.
+const lease = 5 * time.Second
 
 // mark marks in the record the jobs that wait in vain, or that could run now beside
-// tasks of the sweep: jobs bound to a node that takes none, and those whose tasks a
-// plan puts where shares of a GPU are free. An empty GPU is left to Slurm's queue, in
+// tasks of the sweep: jobs bound to a node that takes none, and those whose tasks would
+// start where shares of a GPU are free. An empty GPU is left to Slurm's queue, in
 // which others may stand before us; but a job that is bound to a GPU which somebody
 // else took goes to any.
-func (w *steward) mark(ctx context.Context, state *site.State, h *past) bool {
-	const patience = 3 // rounds until Slurm has looked at a job
-	var bound, loose []colloc.Task
+func (w *steward) mark(ctx context.Context, state *site.State, h *past) (bool, error) {
+	var wait []colloc.Task
+	bound := make(map[string]bool) // of tasks in jobs that wait: whether to a GPU
 	again := make(map[site.JobID]bool)
 	marked := false
-	waited := make(map[site.JobID]int)
 	for m := range w.record.members() {
 		j, e := h.all[m.Job], w.sweep.byID[m.Task]
+		_, twice := bound[m.Task]
 		marked = marked || m.Taken
-		if j != nil && j.State == site.Pending && j.Restarts == 0 && w.recall[m.Task] {
+		switch {
+		case j == nil || j.State != site.Pending || j.Restarts > 0:
+		case w.recall[m.Task]:
 			again[m.Job] = true
-			continue
-		}
-		if j == nil || j.State != site.Pending || strings.HasPrefix(j.Reason, "JobHeld") || j.Reason == "Dependency" || j.Restarts > 0 || e == nil || w.sweep.ownGPUs(e) {
-			continue
-		}
-		waited[m.Job] = w.waited[m.Job] + 1
-		switch off := slices.ContainsFunc(j.Required, func(node string) bool { n := state.Node(node); return n == nil || !n.Up() }); {
-		case off:
+		case strings.HasPrefix(j.Reason, "JobHeld") || j.Reason == "Dependency" || e == nil || w.sweep.ownGPUs(e):
+		case slices.ContainsFunc(j.Required, func(node string) bool { n := state.Node(node); return n == nil || !n.Up() }):
 			again[m.Job] = true
-		case waited[m.Job] <= patience:
-		case len(j.Required) > 0:
-			bound = append(bound, e.task)
-		default:
-			loose = append(loose, e.task)
+		case w.now().Sub(j.Submitted) > lease && !twice:
+			bound[m.Task] = len(j.Required) > 0
+			wait = append(wait, e.task)
 		}
 	}
-	w.waited = waited
 	clear(w.recall)
-	for _, id := range slices.Concat(w.placed(ctx, state, bound, false), w.placed(ctx, state, loose, true)) {
-		again[h.jobs[id]] = true
+	sooner, err := w.sooner(ctx, state, h, wait, bound)
+	if err != nil {
+		return false, err
+	}
+	for _, task := range sooner {
+		again[h.jobs[task]] = true
 	}
 	for m := range w.record.members() {
 		if again[m.Job] {
 			m.Taken, marked = true, true
 		}
 	}
-	return marked
+	return marked, nil
 }
 
-// placed are the tasks that a plan could place now; with beside set, only beside tasks
-// of the sweep that run.
-func (w *steward) placed(ctx context.Context, state *site.State, tasks []colloc.Task, beside bool) []string {
-	gpus, _ := newOutline(w.sweep).offered(w.sweep, state)
-	if beside {
-		gpus = slices.DeleteFunc(gpus, func(g colloc.GPU) bool { return len(g.Residents) == 0 })
+// sooner are tasks of jobs that wait which could start now, beside those that have no job yet.
+func (w *steward) sooner(ctx context.Context, state *site.State, h *past, wait []colloc.Task, bound map[string]bool) (tasks []string, err error) {
+	if len(wait) == 0 {
+		return nil, nil
 	}
-	if len(gpus) == 0 || len(tasks) == 0 {
-		return nil
+	all := make(map[string]colloc.Task)
+	for _, t := range slices.Concat(wait, w.wanted(h)) {
+		all[t.ID] = t
 	}
-	plan, err := w.models.Planner.Plan(ctx, tasks, gpus)
+	var inTurn []colloc.Task // as they will be planned
+	for _, e := range w.sweep.tasks {
+		if t, waits := all[e.ID]; waits && !w.sweep.ownGPUs(e) {
+			inTurn = append(inTurn, t)
+		}
+	}
+	m, err := w.ask(newOutline(w.sweep), state, inTurn)
 	if err != nil {
-		return nil // the plan of what is pending says it
+		return nil, err
 	}
-	var ids []string
-	for _, p := range plan.Placements {
-		for _, m := range p.Members {
-			if !m.Resident {
-				ids = append(ids, m.Task)
+	for _, g := range m.gpus {
+		if len(g.Residents) > 0 {
+			continue
+		}
+		for _, t := range wait {
+			if !bound[t.ID] {
+				m.bars[t.ID] = append(m.bars[t.ID], g.ID)
 			}
 		}
 	}
-	return ids
+	for id, gpus := range m.bars {
+		if _, asked := m.tasks[id]; !asked {
+			continue
+		}
+		if err := m.Tell(0, dispatch.Barred{Job: id, GPUs: gpus}); err != nil {
+			return nil, err
+		}
+	}
+	starts, err := m.start(ctx, newOutline(w.sweep))
+	for _, a := range starts {
+		if _, waits := bound[a.Job]; waits {
+			tasks = append(tasks, a.Job)
+		}
+	}
+	return tasks, err
 }
 
 // end says how it went: nil if every task ended well.
