@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -108,45 +107,52 @@ func Placements(planner *colloc.Planner, gpus []colloc.GPU, actions []Action, ta
 		}
 	}
 	all := []colloc.Placement{}
-	for _, g := range gpus {
-		here := starts[g.ID]
-		if len(here) == 0 {
-			continue
-		}
-		residents := len(g.Residents)
-		g.Residents = slices.Clone(g.Residents)
-		for _, a := range here {
-			t, known := tasks[a.Job]
-			if !known {
-				return nil, fmt.Errorf("dispatch: placements: %w job %q", ErrUnknown, a.Job)
+	for i := range gpus {
+		if here := starts[gpus[i].ID]; len(here) > 0 {
+			p, err := placement(planner, gpus[i], here, tasks)
+			if err != nil {
+				return nil, err
 			}
-			if t.Profile == nil {
-				t.Reserved = a.Reserve
-			} else if _, reserved, err := planner.Memory(t); err == nil && reserved != memory.Whole {
-				t.Reserved = a.Reserve // more than is predicted where it ran out, or others of its Kind were seen
-			}
-			g.Residents = append(g.Residents, t)
+			all = append(all, p)
 		}
-		last := len(g.Residents) - 1
-		t, mechanism := g.Residents[last], here[len(here)-1].Mechanism
-		g.Residents = g.Residents[:last]
-		if last > 0 && mechanism != profile.Exclusive {
-			g.Mechanisms = []profile.Mechanism{mechanism}
-		}
-		p, err := planner.Judge(t, g)
-		if err != nil {
-			return nil, err
-		}
-		for i := range p.Members {
-			p.Members[i].Resident = i < residents
-		}
-		p.Mechanism = cmp.Or(mechanism, p.Mechanism)
-		if gang := here[0].GPUs; len(gang) > 1 {
-			p.Gang = gang
-		}
-		all = append(all, p)
 	}
 	return all, nil
+}
+
+// placement is what starts on a GPU, beside what runs there.
+func placement(planner *colloc.Planner, g colloc.GPU, starts []Action, tasks map[string]colloc.Task) (colloc.Placement, error) {
+	residents := len(g.Residents)
+	g.Residents = slices.Clone(g.Residents)
+	for _, a := range starts {
+		t, known := tasks[a.Job]
+		if !known {
+			return colloc.Placement{}, fmt.Errorf("dispatch: placements: %w job %q", ErrUnknown, a.Job)
+		}
+		if t.Profile == nil {
+			t.Reserved = a.Reserve
+		} else if _, reserved, err := planner.Memory(t); err == nil && reserved <= g.Total() { // else it wants a whole GPU
+			t.Reserved = a.Reserve // more than is predicted where it ran out, or others of its Kind were seen
+		}
+		g.Residents = append(g.Residents, t)
+	}
+	last := len(g.Residents) - 1
+	t, mechanism := g.Residents[last], starts[len(starts)-1].Mechanism
+	g.Residents = g.Residents[:last]
+	if last > 0 && mechanism != profile.Exclusive {
+		g.Mechanisms = []profile.Mechanism{mechanism}
+	}
+	p, err := planner.Judge(t, g)
+	if err != nil {
+		return p, err
+	}
+	for i := range p.Members {
+		p.Members[i].Resident = i < residents
+	}
+	p.Mechanism = cmp.Or(mechanism, p.Mechanism)
+	if gang := starts[0].GPUs; len(gang) > 1 {
+		p.Gang = gang
+	}
+	return p, nil
 }
 
 // Died says: a job that waits ran out of memory before this Dispatcher was told of it, on GPU or one like it, with

@@ -51,16 +51,32 @@ func (d *desk) ask(out *outline, state *site.State, waiting []colloc.Task) (*min
 	if err != nil {
 		return nil, err
 	}
-	var events []dispatch.Event
-	for i := range m.gpus {
-		events = append(events, dispatch.GPUAdded{GPU: m.gpus[i]})
-	}
-	taken := d.sweep.taken(state, m.gpus)
-	for _, g := range taken {
-		events = append(events, dispatch.GPUAdded{GPU: g}, dispatch.Drained{GPU: g.ID})
-	}
-	all := slices.Concat(m.gpus, taken)
 	told := d.record.lessons(d.sweep)
+	all := slices.Concat(m.gpus, d.sweep.taken(state, m.gpus))
+	events := slices.Concat(m.found(all, told), m.come(all, told, waiting))
+	if err := m.Tell(0, events...); err != nil {
+		return nil, err
+	}
+	for i := range m.gpus {
+		for k := range m.gpus[i].Residents {
+			if t := &m.gpus[i].Residents[k]; t.Profile == nil && t.Reserved == 0 {
+				t.Reserved, _ = m.Memory(t.ID) // 0 is of one that is not known
+			}
+		}
+	}
+	return m, nil
+}
+
+// found tells of all GPUs that there are, of which those of the mind take tasks, of what was learned of kinds, and of
+// what runs.
+func (m *mind) found(all []colloc.GPU, told *lessons) []dispatch.Event {
+	var events []dispatch.Event
+	for i := range all {
+		events = append(events, dispatch.GPUAdded{GPU: all[i]})
+		if i >= len(m.gpus) {
+			events = append(events, dispatch.Drained{GPU: all[i].ID})
+		}
+	}
 	for _, kind := range slices.Sorted(maps.Keys(told.peaks)) {
 		if len(all) > 0 {
 			events = append(events, dispatch.Adopted{Job: dispatch.Job{Task: colloc.Task{ID: "kind", Kind: kind, Reserved: 1}}, Run: 1, GPUs: []string{all[0].ID}},
@@ -70,15 +86,18 @@ func (d *desk) ask(out *outline, state *site.State, waiting []colloc.Task) (*min
 	for i := range m.gpus {
 		for k := range m.gpus[i].Residents {
 			t := &m.gpus[i].Residents[k]
-			e := d.sweep.byID[t.ID]
-			if *t = told.task(*t, e); t.Reserved == 0 && (t.Profile != nil || len(told.died[t.ID]) > 0) {
+			if *t = told.task(*t, m.sweep.byID[t.ID]); t.Reserved == 0 && (t.Profile != nil || len(told.died[t.ID]) > 0) {
 				t.Reserved = told.had[t.ID]
 			}
 		}
 	}
-	events = append(events, dispatch.Found(m.gpus, false)...)
-	for _, t := range d.largest(waiting) {
-		e := d.sweep.byID[t.ID]
+	return append(events, dispatch.Found(m.gpus, false)...)
+}
+
+// come tells of tasks that wait, and of what they died of.
+func (m *mind) come(all []colloc.GPU, told *lessons, waiting []colloc.Task) (events []dispatch.Event) {
+	for _, t := range m.largest(waiting) {
+		e := m.sweep.byID[t.ID]
 		t = told.task(t, e)
 		m.tasks[t.ID] = t
 		job := dispatch.Job{Task: t, Fixed: !e.untold()}
@@ -93,17 +112,7 @@ func (d *desk) ask(out *outline, state *site.State, waiting []colloc.Task) (*min
 			}
 		}
 	}
-	if err := m.Tell(0, events...); err != nil {
-		return nil, err
-	}
-	for i := range m.gpus {
-		for k := range m.gpus[i].Residents {
-			if t := &m.gpus[i].Residents[k]; t.Profile == nil && t.Reserved == 0 {
-				t.Reserved, _ = m.Memory(t.ID) // 0 is of one that is not known
-			}
-		}
-	}
-	return m, nil
+	return events
 }
 
 // largest are tasks in the order in which they go: those of a sweep came together, and what needs a GPU alone or more
