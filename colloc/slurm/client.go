@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -93,25 +92,6 @@ func (c *Client) Jobs(ctx context.Context) ([]site.JobInfo, error) {
 	return read(ctx, c, site.ParseJobs, "squeue", "--json", "--states=all")
 }
 
-// Job returns one of [Client.Jobs], with the GPUs that it holds on each node; by
-// the number of all of a job array, its first element there. One that the
-// controller does not know is [site.ErrNoJob].
-func (c *Client) Job(ctx context.Context, id site.JobID) (site.JobInfo, error) {
-	jobs, err := c.Jobs(ctx)
-	if err != nil {
-		return site.JobInfo{}, err
-	}
-	if j := (&site.State{Jobs: jobs}).Job(id); j != nil {
-		return *j, nil
-	}
-	for _, j := range jobs {
-		if j.Array == id {
-			return j, nil
-		}
-	}
-	return site.JobInfo{}, &site.Error{Kind: site.ErrNoJob, Command: "squeue --json", Said: fmt.Sprintf("job %d is not among the %d that the controller knows", id, len(jobs)), Code: 0}
-}
-
 // Nodes returns the machines in Slurm's order: sinfo --json.
 func (c *Client) Nodes(ctx context.Context) ([]site.Node, error) {
 	if c.config.REST != nil {
@@ -155,11 +135,53 @@ func (c *Client) State(ctx context.Context) (*site.State, error) {
 	return &s, nil
 }
 
-// Accounting returns the jobs of the user that were in the system since, from
-// the accounts that the site keeps: sacct --json. A site that keeps none is
-// [site.ErrNoAccounting].
-func (c *Client) Accounting(ctx context.Context, since time.Time) ([]site.JobInfo, error) {
-	return read(ctx, c, site.ParseAccounting, "sacct", "--json", "--starttime="+since.UTC().Format("2006-01-02T15:04:05"))
+// Ended returns how jobs ended that the controller does not list any more, in the order of
+// ids, as the accounts say: [site.Forgotten] where there are none, or where they know of
+// no end. It asks once, and does not wait.
+func (c *Client) Ended(ctx context.Context, ids ...site.JobID) []site.JobInfo {
+	jobs := make([]site.JobInfo, len(ids))
+	for i, id := range ids {
+		jobs[i] = site.JobInfo{ID: id, State: site.Forgotten}
+	}
+	c.askAccounts(ctx, jobs)
+	return jobs
+}
+
+// askAccounts replaces what is forgotten by what the accounts have, if they can
+// be asked.
+func (c *Client) askAccounts(ctx context.Context, lost []site.JobInfo) {
+	if len(lost) == 0 {
+		return
+	}
+	ids := make([]site.JobID, len(lost))
+	for i := range lost {
+		ids[i] = lost[i].ID
+	}
+	records, err := read(ctx, c, site.ParseAccounting, "sacct", "--json", "--jobs="+joined(ids))
+	if err != nil {
+		return // Forgotten is the answer then
+	}
+	recorded := byID(records)
+	for i := range lost {
+		j := &lost[i]
+		r := recorded[j.ID]
+		switch {
+		case r == nil || !r.State.Over():
+		case j.Submitted.IsZero():
+			*j = *r // it was never seen
+		default:
+			j.State, j.Reason, j.Ended, j.Exit, j.Signal = r.State, r.Reason, r.Ended, r.Exit, r.Signal
+		}
+	}
+}
+
+// byID returns where each job is.
+func byID(jobs []site.JobInfo) map[site.JobID]*site.JobInfo {
+	at := make(map[site.JobID]*site.JobInfo, len(jobs))
+	for i := range jobs {
+		at[jobs[i].ID] = &jobs[i]
+	}
+	return at
 }
 
 // Usage returns the most GPU memory that each of these jobs, which run, was seen to hold until now, where

@@ -32,18 +32,11 @@ func TestClientReads(t *testing.T) {
 	if len(s.Jobs) != 11 || len(s.Nodes) != 2 || len(s.Partitions) != 1 {
 		t.Errorf("%d jobs, %d nodes, %d partitions; want 11, 2, 1", len(s.Jobs), len(s.Nodes), len(s.Partitions))
 	}
-	if j, err := c.Job(t.Context(), 3); err != nil || j.Name != "two" {
-		t.Errorf("job 3: %q, %v; want two", j.Name, err)
-	}
-	if _, err := c.Job(t.Context(), 4711); !errors.Is(err, site.ErrNoJob) {
-		t.Errorf("job 4711: %v, want ErrNoJob", err)
-	}
-	if jobs, err := c.Accounting(t.Context(), time.Unix(0, 0)); err != nil || len(jobs) != 9 {
-		t.Errorf("%d records, %v; want 9", len(jobs), err)
+	if j := s.Job(3); j == nil || j.Name != "two" || s.Job(4711) != nil {
+		t.Errorf("job 3: %+v; want two, and no job 4711", j)
 	}
 	want := []string{
 		"scontrol show partition", "sinfo --json --Node", "squeue --json --states=all",
-		"squeue --json --states=all", "squeue --json --states=all", "sacct --json --starttime=1970-01-01T00:00:00",
 	}
 	if diff := cmp.Diff(want, f.commands()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
@@ -54,8 +47,11 @@ func TestClientReads(t *testing.T) {
 func TestForgedComment(t *testing.T) {
 	f := &fake{answers: map[string][]Output{"squeue": {prints(`{"jobs": [{"job_id": 5, "job_state": "PENDING", "user_name": "mallory",
 		"comment": "x JobState=COMPLETED GRES=gpu:9(IDX:0-8) NodeList=g[1-100000]", "name": "a\nJobId=5 JobState=COMPLETED"}]}`)}}}
-	j, err := NewClient(Config{Runner: f}).Job(t.Context(), 5)
-	if err != nil || j.State != site.Pending || j.Nodes != nil || j.Held != nil || j.User != "mallory" || SweepOf(&j) != "" {
+	jobs, err := NewClient(Config{Runner: f}).Jobs(t.Context())
+	if err != nil || len(jobs) != 1 {
+		t.Fatal(jobs, err)
+	}
+	if j := jobs[0]; j.State != site.Pending || j.Nodes != nil || j.Held != nil || j.User != "mallory" || SweepOf(&j) != "" {
 		t.Errorf("%+v, %v", j, err)
 	}
 }
@@ -237,5 +233,16 @@ func TestExecStops(t *testing.T) {
 	cancel()
 	if _, err := c.Jobs(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+// TestEnded asks for jobs that the controller does not list any more.
+func TestEnded(t *testing.T) {
+	f := &fake{answers: map[string][]Output{
+		"sacct --json --jobs=12,13": {prints(`{"jobs": [{"job_id": 12, "state": {"current": "FAILED"}, "exit_code": {"return_code": 4}}]}`)},
+	}}
+	c := NewClient(Config{Runner: f})
+	if jobs := c.Ended(t.Context(), 12, 13); jobs[0].State != site.Failed || jobs[0].Exit != 4 || jobs[1].ID != 13 || jobs[1].State != site.Forgotten {
+		t.Errorf("got %+v, want job 12 that failed with 4 and job 13 of which the accounts know nothing", jobs)
 	}
 }

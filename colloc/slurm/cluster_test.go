@@ -28,9 +28,6 @@ func clientOf(c *slurmtest.Cluster) *slurm.Client {
 	return slurm.NewClient(slurm.Config{Runner: slurm.Exec{Conf: c.Conf}})
 }
 
-// fast polls as fast as a test wants it.
-var fast = &slurm.WatchOptions{Every: 50 * time.Millisecond, Slowest: 100 * time.Millisecond}
-
 func submit(t *testing.T, c *slurmtest.Cluster, job *script.Job, o *slurm.SubmitOptions) site.JobID {
 	t.Helper()
 	if o == nil {
@@ -46,23 +43,34 @@ func submit(t *testing.T, c *slurmtest.Cluster, job *script.Job, o *slurm.Submit
 	return id
 }
 
+// look returns jobs, those that the controller does not list any more as the accounts have them.
+func look(ctx context.Context, client *slurm.Client, ids []site.JobID) ([]site.JobInfo, error) {
+	state, err := client.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jobs := client.Ended(ctx, ids...)
+	for i, id := range ids {
+		if j := state.Job(id); j != nil {
+			jobs[i] = *j
+		}
+	}
+	return jobs, nil
+}
+
 // started waits until the jobs run and returns the state then.
 func started(t *testing.T, c *slurmtest.Cluster, ids ...site.JobID) *site.State {
 	t.Helper()
-	o := *fast
-	o.Jobs = ids
-	running := map[site.JobID]bool{}
-	for e, err := range clientOf(c).Watch(t.Context(), &o) {
+	slurmtest.Await(t, "all jobs run", func() bool {
+		jobs, err := look(t.Context(), clientOf(c), ids)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Job.State.Over() {
-			t.Fatalf("job %d ended before the others started: %+v", e.Job.ID, e.Job)
+		if i := slices.IndexFunc(jobs, func(j site.JobInfo) bool { return j.State.Over() && j.State != site.Forgotten }); i >= 0 {
+			t.Fatalf("a job ended before the others started: %+v", jobs[i])
 		}
-		if running[e.Job.ID] = e.Job.State == site.Running; len(running) == len(ids) && !slices.Contains(values(running), false) {
-			break
-		}
-	}
+		return !slices.ContainsFunc(jobs, func(j site.JobInfo) bool { return j.State != site.Running })
+	})
 	s, err := clientOf(c).State(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -70,22 +78,14 @@ func started(t *testing.T, c *slurmtest.Cluster, ids ...site.JobID) *site.State 
 	return s
 }
 
-func values(m map[site.JobID]bool) []bool {
-	var list []bool
-	for _, v := range m {
-		list = append(list, v)
-	}
-	return list
-}
-
-func finished(t *testing.T, c *slurmtest.Cluster, ids ...site.JobID) []site.JobInfo {
+// finished waits until the jobs are over.
+func finished(t *testing.T, c *slurmtest.Cluster, ids ...site.JobID) (jobs []site.JobInfo) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	jobs, err := clientOf(c).Wait(ctx, fast, ids...)
-	if err != nil || len(jobs) != len(ids) {
-		t.Fatalf("%d of %d jobs, %v", len(jobs), len(ids), err)
-	}
+	slurmtest.AwaitFor(t, time.Minute, "all jobs are over", func() bool {
+		var err error
+		jobs, err = look(t.Context(), clientOf(c), ids)
+		return err == nil && !slices.ContainsFunc(jobs, func(j site.JobInfo) bool { return !j.State.Over() })
+	})
 	return jobs
 }
 
@@ -129,10 +129,6 @@ func TestClusterShard(t *testing.T) {
 	for i, want := range []string{"g1/0", "g1/0", "g1/1"} {
 		if got := strings.TrimSpace(output(t, c, fmt.Sprint("out", i))); got != want {
 			t.Errorf("job %d ran on %q, want %s", ids[i], got, want)
-		}
-		one, err := clientOf(c).Job(t.Context(), ids[i])
-		if k := slices.IndexFunc(s.Jobs, func(j site.JobInfo) bool { return j.ID == ids[i] }); err != nil || !cmp.Equal(one.Held, s.Jobs[k].Held) {
-			t.Errorf("scontrol says %+v, %v; squeue %+v", one.Held, err, s.Jobs[k].Held)
 		}
 	}
 	whole := submit(t, c, &script.Job{Request: script.Request{NodeList: "g1", Nodes: 1, Gres: []site.Gres{{Name: "gpu", Count: 2}}, Time: time.Minute}, Body: "true\n"}, nil)
@@ -197,7 +193,7 @@ func TestClusterErrors(t *testing.T) {
 	}
 	held := submit(t, c, possible, &slurm.SubmitOptions{Hold: true})
 	after := submit(t, c, possible, &slurm.SubmitOptions{After: []site.JobID{held}})
-	if j, err := client.Job(t.Context(), held); err != nil || j.State != site.Pending || j.Reason != "JobHeldUser" {
+	if j, err := look(t.Context(), client, []site.JobID{held}); err != nil || j[0].State != site.Pending || j[0].Reason != "JobHeldUser" {
 		t.Errorf("got %+v, %v; want a job that is held", j, err)
 	}
 	if err := client.Release(t.Context(), held); err != nil {
@@ -206,11 +202,8 @@ func TestClusterErrors(t *testing.T) {
 	if done := finished(t, c, held, after); done[0].State != site.Completed || done[1].Started.Before(done[0].Ended) {
 		t.Errorf("got %+v, want the second after the first", done)
 	}
-	if _, err := client.Job(t.Context(), 4711); !errors.Is(err, site.ErrNoJob) {
-		t.Errorf("got %v, want ErrNoJob", err)
-	}
-	if _, err := client.Accounting(t.Context(), time.Now()); !errors.Is(err, site.ErrNoAccounting) {
-		t.Errorf("got %v, want ErrNoAccounting", err)
+	if j, err := look(t.Context(), client, []site.JobID{4711}); err != nil || j[0].State != site.Forgotten {
+		t.Errorf("got %+v, %v; want a job that nobody knows", j, err)
 	}
 	mine := submit(t, c, sleeper(site.Gres{Name: "gpu", Count: 1}, "out"), nil)
 	t.Run("of another user", func(t *testing.T) {
@@ -370,16 +363,14 @@ func TestClusterRestart(t *testing.T) {
 	}
 	second := submit(t, c, full, nil)
 	third := submit(t, c, full, &slurm.SubmitOptions{After: []site.JobID{first}})
+	var jobs []site.JobInfo
 	slurmtest.Await(t, "Slurm has looked at the jobs", func() bool {
-		j, err := clientOf(c).Job(t.Context(), second)
-		return err == nil && (j.State == site.Running || j.Reason == "Resources" || j.Reason == "Priority")
+		var err error
+		jobs, err = look(t.Context(), clientOf(c), []site.JobID{second, third})
+		return err == nil && (jobs[0].State == site.Running || jobs[0].Reason == "Resources" || jobs[0].Reason == "Priority")
 	})
-	j, err := clientOf(c).Job(t.Context(), second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("a second job with all 8 shares of the same GPU is %s %s", j.State, j.Reason)
-	if j, err := clientOf(c).Job(t.Context(), third); err != nil || j.State != site.Pending || j.Reason != "Dependency" {
-		t.Errorf("the job that comes after the first is %+v, %v", j, err)
+	t.Logf("a second job with all 8 shares of the same GPU is %s %s", jobs[0].State, jobs[0].Reason)
+	if j := jobs[1]; j.State != site.Pending || j.Reason != "Dependency" {
+		t.Errorf("the job that comes after the first is %+v", j)
 	}
 }

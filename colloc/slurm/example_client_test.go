@@ -57,32 +57,6 @@ func ExampleClient_Submit() {
 	// slurm: sbatch --parsable: unknown partition: Batch job submission failed: Invalid partition name specified
 }
 
-func ExampleClient_Watch() {
-	client := slurm.NewClient(slurm.Config{Runner: place{}})
-	for event, err := range client.Watch(context.Background(), &slurm.WatchOptions{Jobs: []site.JobID{2, 7}}) {
-		if err != nil {
-			fmt.Println(err) // a controller that restarts: the loop goes on
-			continue
-		}
-		fmt.Println(event.Job.Name, event.Job.State, event.Job.Exit)
-	}
-	// Output:
-	// beta CANCELLED 0
-	// fails FAILED 3
-}
-
-func ExampleClient_Accounting() {
-	client := slurm.NewClient(slurm.Config{Runner: place{}})
-	jobs, err := client.Accounting(context.Background(), time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(slurm.TasksOf(&jobs[0]), jobs[0].Ran(), jobs[0].Asked)
-	// Output:
-	// [alpha] 12s [shard:4]
-}
-
 func ExamplePlace() {
 	plan := &colloc.Plan{Placements: []colloc.Placement{{
 		GPU: "g1/2", Mechanism: profile.TimeSlice,

@@ -4,7 +4,6 @@ package slurm_test
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -203,23 +202,24 @@ func (s *sweep) recover(nodes ...string) {
 // wait waits until all tasks are through, looking at the shares as they go.
 func (s *sweep) wait() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute) // 400 tasks on a machine that does other things, too
-	defer cancel()
 	var ids []site.JobID
 	for _, id := range s.jobs {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	o := *fast
-	o.Jobs = ids
 	begin := time.Now()
-	for e, err := range s.client.Watch(ctx, &o) {
-		switch {
-		case errors.Is(err, site.ErrNoCluster) && ctx.Err() == nil:
-		case err != nil:
+	var jobs []site.JobInfo
+	slurmtest.AwaitFor(s.t, 5*time.Minute, "all tasks are through", func() bool { // 400 tasks on a machine that does other things, too
+		var err error
+		jobs, err = look(s.t.Context(), s.client, ids)
+		if err != nil && !errors.Is(err, site.ErrNoCluster) {
 			s.t.Fatal(err)
-		case e.Job.State.Over() && (e.Job.State != site.Completed || e.Job.Exit != 0):
-			s.t.Errorf("%s: %s %s, exit %d", e.Job.Name, e.Job.State, e.Job.Reason, e.Job.Exit)
+		}
+		return err == nil && !slices.ContainsFunc(jobs, func(j site.JobInfo) bool { return !j.State.Over() })
+	})
+	for _, j := range jobs {
+		if j.State != site.Completed || j.Exit != 0 {
+			s.t.Errorf("%s: %s %s, exit %d", j.Name, j.State, j.Reason, j.Exit)
 		}
 	}
 	s.t.Logf("%d jobs done %v after that", len(ids), time.Since(begin).Round(time.Millisecond))

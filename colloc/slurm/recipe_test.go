@@ -81,10 +81,7 @@ func (r *room) submit(job script.Job, err error) site.JobID {
 // ends waits for the end of a job and for that of all its processes.
 func (r *room) ends(id site.JobID, state site.JobState, exit int) {
 	r.t.Helper()
-	jobs, err := clientOf(r.c).Wait(r.t.Context(), fast, id)
-	if err != nil || len(jobs) != 1 {
-		r.t.Fatalf("got %d jobs, %v", len(jobs), err)
-	}
+	jobs := finished(r.t, r.c, id)
 	if jobs[0].State != state || jobs[0].Exit != exit {
 		r.t.Errorf("job %d is %s with exit code %d, want %s with %d; it printed:\n%s", id, jobs[0].State, jobs[0].Exit, state, exit, r.read("slurm-"+fmt.Sprint(id)+".out"))
 	}

@@ -162,10 +162,11 @@ func TestClusterPlugin(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("submitted in %v", time.Since(begin).Round(time.Millisecond))
-			j, err := client.Job(t.Context(), id)
+			state, err := client.State(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
+			j := state.Job(id)
 			if got := fmt.Sprint(j.Required, j.Asked); got != tt.want {
 				t.Errorf("the job wants %s, should want %s", got, tt.want)
 			}

@@ -79,7 +79,7 @@ func call(t *testing.T, r slurm.Runner, want int, args ...string) (stdout, stder
 	var out, errs bytes.Buffer
 	p := &program{
 		client: slurm.NewClient(slurm.Config{Runner: r}), stdout: &out, stderr: &errs,
-		watch: slurm.WatchOptions{Every: 50 * time.Millisecond, Slowest: 100 * time.Millisecond},
+		every: 50 * time.Millisecond, slowest: 100 * time.Millisecond,
 	}
 	if got := p.run(t.Context(), args); got != want {
 		t.Fatalf("slurm %s: exit status %d, want %d\n%s%s", strings.Join(args, " "), got, want, out.String(), errs.String())

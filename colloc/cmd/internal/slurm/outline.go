@@ -3,6 +3,7 @@ package slurm
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -75,6 +76,18 @@ type desk struct {
 	blind      bool              // it does not say that
 	lane       int               // of the next job, where the sweep limits how many run
 	patience   int               // looks until a job that was perhaps submitted must be listed
+}
+
+// alone opens what it writes to, which no other command does until unlock.
+func (p *program) alone(in input) (d *desk, unlock func(), err error) {
+	unlock, err = files.Lock(*in.submitted+".lock", false)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s.lock: another submit is at work, or watch: %w", *in.submitted, err)
+	}
+	if d, err = p.open(in); err != nil {
+		unlock()
+	}
+	return d, unlock, err
 }
 
 func (p *program) open(in input) (*desk, error) {

@@ -20,7 +20,7 @@ type program struct {
 	runner         slurm.Runner // of scontrol token; nil is the machine's
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	watch          slurm.WatchOptions
+	every, slowest time.Duration       // between two looks, when something changes and when nothing does; 0 is a second and half a minute
 	clock          func() time.Time    // nil is time.Now
 	flags          func(*flag.FlagSet) // if set gets the flags of the subcommand, which then does nothing
 }

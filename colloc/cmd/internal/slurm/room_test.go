@@ -34,7 +34,7 @@ func TestFreed(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	p := &program{client: slurm.NewClient(slurm.Config{Runner: s}), stdout: &out, stderr: &out, watch: slurm.WatchOptions{Every: time.Millisecond, Slowest: time.Millisecond}}
+	p := &program{client: slurm.NewClient(slurm.Config{Runner: s}), stdout: &out, stderr: &out, every: time.Millisecond, slowest: time.Millisecond}
 	if code := p.run(ctx, []string{"submit", "-sweep", "sweep.json", "-wait"}); code != 1 {
 		t.Errorf("exit status %d", code)
 	}

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/dispatch"
-	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
 )
 
@@ -21,6 +21,8 @@ type steward struct {
 	*desk
 
 	retries int
+	chatty  bool                        // what each job does is said
+	taught  int                         // sets
 	seen    map[site.JobID]site.JobInfo // all jobs of the sweep
 	told    map[string]fate
 	freed   map[site.JobID]int // how often a job was released that a node could not start
@@ -30,35 +32,59 @@ type steward struct {
 	recall  map[string]bool // tasks whose jobs are to be taken back if they wait
 }
 
+func newSteward(p *program, d *desk) *steward {
+	d.patience = 3
+	return &steward{program: p, desk: d, seen: make(map[site.JobID]site.JobInfo), freed: make(map[site.JobID]int), told: make(map[string]fate), recall: make(map[string]bool)}
+}
+
 // stay submits what is pending, and goes on until every task is over.
 func (p *program) stay(ctx context.Context, d *desk, retries int) error {
-	d.patience = 3
-	w := &steward{program: p, desk: d, retries: max(0, retries), seen: make(map[site.JobID]site.JobInfo), freed: make(map[site.JobID]int), told: make(map[string]fate), recall: make(map[string]bool)}
-	every, slowest := max(p.watch.Every, 0), p.watch.Slowest
-	if every == 0 {
-		every, slowest = slurm.DefaultEvery, slurm.DefaultSlowest
-	}
-	pause := every
-	for { // until all is over, or the user has had enough
+	w := newSteward(p, d)
+	w.retries = max(0, retries)
+	err := w.loop(ctx, func(ctx context.Context) (changed, over bool, err error) {
 		came := w.reread()
-		changed, over, err := w.round(ctx)
-		changed = changed || came
+		changed, over, err = w.round(ctx)
+		return changed || came, over && !w.reread(), err
+	})
+	if err != nil {
+		return err
+	}
+	return w.end()
+}
+
+// loop looks until a round says that all is over, or the user has had enough: sooner again after one in which something
+// changed.
+func (w *steward) loop(ctx context.Context, round func(context.Context) (changed, over bool, err error)) error {
+	every, slowest := cmp.Or(w.every, time.Second), cmp.Or(w.slowest, 30*time.Second)
+	for pause := every; ; pause = min(slowest, pause+pause/2) {
+		changed, over, err := round(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w: what was submitted stays in Slurm; the same command goes on with it", ctx.Err())
 		case errors.Is(err, site.ErrNoCluster):
-			fmt.Fprintf(p.stderr, "colloc slurm submit: %v: trying again\n", err)
-		case err != nil:
+			fmt.Fprintf(w.stderr, "colloc slurm: %v: trying again\n", err)
+		case err != nil || over:
 			return err
-		case over && !w.reread():
-			return w.end()
-		}
-		if changed {
+		case changed:
 			pause = every
 		}
 		rest(ctx, pause)
-		pause = min(slowest, pause+pause/2)
 	}
+}
+
+// watch looks once, and learns.
+func (w *steward) watch(ctx context.Context) (changed, over bool, err error) {
+	_, h, err := w.look(ctx, w.desk)
+	if err != nil {
+		return false, false, err
+	}
+	changed, over = w.tell(h), true
+	for _, f := range h.fates {
+		over = over && f != active
+	}
+	n, err := w.learn(ctx, w.desk, w.seen)
+	w.taught += n
+	return changed, over, errors.Join(err, w.save()) // the ends of tasks: Slurm forgets them
 }
 
 // round looks once, and does what there is to do. It reports whether something
@@ -106,7 +132,11 @@ func (w *steward) tell(h *past) bool {
 	ours := w.record.tasks()
 	for id, j := range h.all {
 		if was := w.seen[id]; ours[id] != nil || w.sweep.mine(j) {
-			changed = changed || was.State != j.State || was.Restarts != j.Restarts
+			moved := was.State != j.State || was.Restarts != j.Restarts
+			changed = changed || moved
+			if moved && w.chatty {
+				fmt.Fprintf(w.stdout, "job %d %s: %s %v %s\n", j.ID, j.Name, j.State, j.Nodes, j.Reason)
+			}
 			if ours[id] != nil && was.Reason != j.Reason && !ordinary(j) {
 				fmt.Fprintf(w.stdout, "job %d of %q waits in Slurm: %s\n", id, ours[id], j.Reason)
 			}

@@ -389,7 +389,7 @@ func stayOnce(t *testing.T, seed uint64) *world {
 		}
 		w.drained["g2"] = round == 2 || round == 3
 		var out bytes.Buffer
-		p := &program{client: slurm.NewClient(slurm.Config{Runner: w}), stdout: &out, stderr: &out, watch: slurm.WatchOptions{Every: time.Millisecond, Slowest: time.Millisecond}}
+		p := &program{client: slurm.NewClient(slurm.Config{Runner: w}), stdout: &out, stderr: &out, every: time.Millisecond, slowest: time.Millisecond}
 		code = p.run(ctx, []string{"submit", "-sweep", "sweep.json", "-wait"})
 		cancel()
 		fmt.Fprintf(&log, "--- round %d, exit status %d\n%s", round, code, out.String())

@@ -34,15 +34,11 @@ func (p *program) submit(ctx context.Context, args []string) error {
 	if err := p.parse(f, args, aboutSubmit); err != nil {
 		return err
 	}
-	unlock, err := files.Lock(*in.submitted+".lock", false)
-	if err != nil {
-		return fmt.Errorf("%s.lock: another submit is at work: %w", *in.submitted, err)
-	}
-	defer unlock()
-	d, err := p.open(in)
+	d, unlock, err := p.alone(in)
 	if err != nil {
 		return err
 	}
+	defer unlock()
 	if *wait && !*dry {
 		return p.stay(ctx, d, *retries)
 	}

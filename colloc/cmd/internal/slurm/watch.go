@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -35,23 +34,21 @@ func (p *program) follow(ctx context.Context, args []string) error {
 	if err := p.parse(f, args, aboutWatch); err != nil {
 		return err
 	}
-	d, err := p.open(in)
+	d, unlock, err := p.alone(in)
 	if err != nil {
 		return err
 	}
+	defer unlock()
 	if len(d.record.Sets) == 0 {
 		return wrong("%s is not there, or empty: submit first", *d.submitted)
 	}
-	jobs, err := p.await(ctx, d.record)
-	if err != nil {
+	w := newSteward(p, d)
+	w.chatty = true
+	if err := w.loop(ctx, w.watch); err != nil {
 		return err
 	}
-	n, err := p.learn(ctx, d, jobs)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(p.stdout, "learned from %d of %d sets\n", n, len(d.record.Sets))
-	return p.failures(d.sweep, d.record, jobs)
+	fmt.Fprintf(p.stdout, "learned from %d of %d sets\n", w.taught, len(d.record.Sets))
+	return p.failures(d.sweep, d.record, w.seen)
 }
 
 // failures is the error that names the jobs that did not complete; nil if all
@@ -111,35 +108,6 @@ func tail(text []byte, lines int) string {
 	all := strings.SplitAfter(strings.TrimRight(string(text), "\n")+"\n", "\n")
 	all = all[:len(all)-1]
 	return strings.Join(all[max(0, len(all)-lines):], "")
-}
-
-// await follows the jobs until they are over; a controller that restarts only
-// delays it.
-func (p *program) await(ctx context.Context, rec *record) (map[site.JobID]site.JobInfo, error) {
-	o := p.watch
-	for _, s := range rec.Sets {
-		for _, m := range s.Members {
-			if m.Job != 0 && !m.Gone && !s.Learned {
-				o.Jobs = append(o.Jobs, m.Job)
-			}
-		}
-	}
-	jobs := make(map[site.JobID]site.JobInfo)
-	if len(o.Jobs) == 0 {
-		return jobs, nil
-	}
-	for e, err := range p.client.Watch(ctx, &o) {
-		switch {
-		case err == nil:
-			keep(jobs, e.Job)
-			fmt.Fprintf(p.stdout, "job %d %s: %s %v %s\n", e.Job.ID, e.Job.Name, e.Job.State, e.Job.Nodes, e.Job.Reason)
-		case ctx.Err() == nil && errors.Is(err, site.ErrNoCluster):
-			fmt.Fprintf(p.stderr, "slurm watch: %v: trying again\n", err)
-		default:
-			return nil, err
-		}
-	}
-	return jobs, nil
 }
 
 // keep notes what a job is now, and where it was: one that is over no longer says.
