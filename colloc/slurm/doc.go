@@ -3,7 +3,7 @@
 // Three ways lead from a plan to GPUs that are shared, from the one that needs
 // nothing of the site to the one that needs most:
 //
-//   - script.Script writes one batch job, or a job array, in which the tasks of a set
+//   - script.Shared writes one batch job, script.Array a job array, in which the tasks of a set
 //     are processes or overlapping job steps on the same GPU, by turns or under an
 //     MPS daemon of their own. Any site and any version will run it.
 //   - A [Client] submits each task as a job of its own that asks for shards of a

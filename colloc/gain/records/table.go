@@ -65,18 +65,11 @@ var names = map[string]column{
 	"sm_active": smActive, "dram_active": dramActive, "gpu_busy": gpuBusy, "mem_busy": memBusy, "memory": memory,
 }
 
-// Columns are those of a table that is not sacct's, with a comma, a semicolon or a tab
-// between them. job, start, end and gpus are needed. Rows with one job and the same start count
+// table reads rows with a header. One that is not sacct's has the columns job, user, name, queue, state, submitted,
+// start, end, gpus, gpu, nodes, sm_active, dram_active, gpu_busy, mem_busy and memory, with a comma, a semicolon or a
+// tab between them. job, start, end and gpus are needed. Rows with one job and the same start count
 // once. nodes are divided by blanks; shares of use lie in [0, 1], memory is the peak on each
 // GPU ("12GiB"). Fields may be quoted; a row is one line.
-func Columns() []string {
-	return []string{
-		"job", "user", "name", "queue", "state", "submitted", "start", "end", "gpus", "gpu", "nodes",
-		"sm_active", "dram_active", "gpu_busy", "mem_busy", "memory",
-	}
-}
-
-// table reads rows with a header.
 type table struct {
 	*builder
 	loc       *time.Location

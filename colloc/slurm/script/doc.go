@@ -1,5 +1,5 @@
 // Package script writes batch scripts for Slurm: what a job asks for and what it
-// runs. [Script] and [Shared] put tasks that share a GPU into one job, [Array] into
+// runs. [Shared] puts tasks that share a GPU into one job, [Array] into
 // a job array; [Steps] and [Distributed] are for tasks that share nothing.
 //
 // # Scripts

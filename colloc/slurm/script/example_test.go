@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
@@ -19,14 +18,11 @@ func tasks() []script.Task {
 	}
 }
 
-// A plan becomes a script: the tasks that share a GPU start with the same one,
-// each with its share of its memory to respect.
-func ExampleScript() {
-	plan := &colloc.Plan{Placements: []colloc.Placement{{
-		GPU: "g1/0", Mechanism: profile.TimeSlice,
-		Members: []colloc.Member{{Task: "resnet", Reserved: 12 * profile.GiB}, {Task: "bert", Reserved: 20 * profile.GiB}},
-	}}}
-	job, err := script.Script(plan, tasks(), &script.Options{Request: script.Request{Name: "pair", Time: time.Hour}})
+// Tasks that share a GPU start with the same one, each with its share of its memory to respect.
+func ExampleJob_Text() {
+	pair := script.Set{Mechanism: profile.TimeSlice, Tasks: tasks()}
+	pair.Tasks[0].GPUMemory, pair.Tasks[1].GPUMemory = 12*profile.GiB, 20*profile.GiB
+	job, err := script.Shared([]script.Set{pair}, &script.Options{Request: script.Request{Name: "pair", Time: time.Hour}})
 	if err != nil {
 		fmt.Println(err)
 		return

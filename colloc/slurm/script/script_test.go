@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
@@ -239,46 +238,5 @@ func TestGangFaults(t *testing.T) {
 			_, err := Distributed(tt.gang, nil)
 			wantError(t, err, tt.want)
 		})
-	}
-}
-
-func TestScriptPlan(t *testing.T) {
-	plan := &colloc.Plan{Placements: []colloc.Placement{
-		{GPU: "g1/0", Mechanism: profile.TimeSlice, Members: []colloc.Member{{Task: "a", Reserved: profile.GiB}, {Task: "b", Reserved: 2 * profile.GiB}}},
-		{GPU: "g1/1", Mechanism: profile.Exclusive, Members: []colloc.Member{{Task: "c", Reserved: 3 * profile.GiB}}},
-	}}
-	a, b, c := sh("a", ":"), sh("b", ":"), sh("c", ":")
-	b.GPUMemory = 5 * profile.GiB
-	tasks := []Task{c, b, a, sh("waits", ":")}
-	got, err := Sets(plan, tasks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.GPUMemory, c.GPUMemory = profile.GiB, 3*profile.GiB
-	want := []Set{{Mechanism: profile.TimeSlice, Tasks: []Task{a, b}}, {Mechanism: profile.Exclusive, Tasks: []Task{c}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("sets (-want +got):\n%s", diff)
-	}
-	for _, o := range []*Options{nil, {}, {Array: true}} {
-		job, err := Script(plan, tasks, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		gpus, array := 2, ""
-		if o != nil && o.Array {
-			gpus, array = 1, "0-1"
-		}
-		if gpusOf(job.Request.Gres) != gpus || job.Request.Array != array {
-			t.Errorf("the job asks for %+v, want %d GPUs and indices %q", job.Request, gpus, array)
-		}
-	}
-	_, err = Script(plan, tasks[:2], nil)
-	wantError(t, err, `slurm: plan: GPU "g1/0": task "a" is not among the tasks`)
-	plan.Placements[0].Members[0].Resident = true
-	_, err = Script(plan, tasks, nil)
-	wantError(t, err, `task "a" runs there already`)
-	for _, p := range []*colloc.Plan{nil, {}} {
-		_, err = Script(p, nil, nil)
-		wantError(t, err, "slurm: plan: it places no task")
 	}
 }

@@ -94,9 +94,6 @@ type Options struct {
 	Steps bool
 	// StopOnFailure ends the other tasks when one fails. Otherwise they run on.
 	StopOnFailure bool
-	// Array makes [Script] write a job array with one element per GPU, instead
-	// of one job with all of them.
-	Array bool
 	// Limit is the number of array elements that run at a time; 0 is no limit.
 	Limit int
 	// MaxArraySize is the site's setting of that name: no index may reach it. 0

@@ -77,7 +77,7 @@ func (w *crowd) added() {
 		case 1:
 			w.c.Run("scontrol", "update", "nodename=g2", "state=drain", "reason=test")
 		case 3:
-			w.c.Run("scontrol", "update", "nodename=g2", "state=resume")
+			w.resume("g2")
 		}
 		steward, out = w.steward(dir, os.Getuid())
 	}

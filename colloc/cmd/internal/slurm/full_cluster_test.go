@@ -183,6 +183,20 @@ func (w *crowd) prepare() {
 	}
 }
 
+// resume lets a node take jobs again that was drained. Slurm takes that only of one that is down or drained, and says
+// "Invalid node state specified" of one that came back meanwhile.
+func (w *crowd) resume(node string) {
+	w.t.Helper()
+	slurmtest.Await(w.t, node+" takes jobs", func() bool {
+		said, err := w.c.Command(w.t.Context(), "scontrol", "update", "nodename="+node, "state=resume").CombinedOutput()
+		state := w.c.Run("sinfo", "-h", "-N", "-n", node, "-o", "%T")
+		if err != nil {
+			w.t.Logf("%s is %s: %v: %s", node, strings.TrimSpace(state), err, said)
+		}
+		return !strings.Contains(state, "drain") && !strings.Contains(state, "down")
+	})
+}
+
 // run plays one day and returns how long the users' tasks took, from the first
 // submission on, and after how long the jobs of others ended, on average.
 func (w *crowd) run(name string, alone bool) (ours, others float64) {
@@ -248,7 +262,7 @@ func (w *crowd) run(name string, alone bool) (ours, others float64) {
 			return false
 		}
 	})
-	w.c.Run("scontrol", "update", "nodename=g2", "state=resume")
+	w.resume("g2")
 	if err1 != nil || err2 != nil {
 		w.t.Errorf("%s: %v, %v", name, err1, err2)
 	}

@@ -237,14 +237,6 @@ func (s *sweep) write(set script.Set, gpu string, r script.Request) (job, error)
 	return j, err
 }
 
-func (s *sweep) runs() []script.Task {
-	list := make([]script.Task, len(s.tasks))
-	for i, e := range s.tasks {
-		list[i] = s.run(e)
-	}
-	return list
-}
-
 // tell says who shares which GPU, with the predicted speeds.
 func tell(w io.Writer, placements []colloc.Placement) {
 	for _, p := range placements {

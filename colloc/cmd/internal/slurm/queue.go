@@ -58,19 +58,17 @@ func (s *sweep) kinds(state *site.State) []kind {
 // several where no node has the CPUs and the memory of all. Tasks that no node
 // has room for get none.
 func (s *sweep) whole(out *outline, p *colloc.Placement, k kind, node string) error {
-	sets, err := script.Sets(&colloc.Plan{Placements: []colloc.Placement{*p}}, s.runs())
-	if err != nil {
-		return err
-	}
 	var parts []script.Set
-	for _, t := range sets[0].Tasks {
+	for _, m := range p.Members {
+		t := s.run(s.byID[m.Task])
+		t.GPUMemory = m.Reserved
 		if !k.room(t) {
 			out.refused = append(out.refused, refusal{t.Name, fmt.Sprintf("asks for %d CPUs and %v: no node with such GPUs has more than %d and %v", max(1, t.CPUs), t.Memory, k.cpus, k.memory)})
 			continue
 		}
 		i := slices.IndexFunc(parts, func(part script.Set) bool { return k.room(append(slices.Clone(part.Tasks), t)...) })
 		if i < 0 {
-			i, parts = len(parts), append(parts, script.Set{Mechanism: sets[0].Mechanism})
+			i, parts = len(parts), append(parts, script.Set{Mechanism: p.Mechanism})
 		}
 		parts[i].Tasks = append(parts[i].Tasks, t)
 	}

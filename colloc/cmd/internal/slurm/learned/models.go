@@ -9,9 +9,6 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/internal/replace"
-	"example.com/colloc/predict/interference"
-	"example.com/colloc/predict/memory"
-	"example.com/colloc/predict/pretrained"
 )
 
 // Models are all that a planner learned, which watch teaches and plan uses.
@@ -26,24 +23,8 @@ type Models struct {
 func Load(dir string, c colloc.Config) (*Models, error) {
 	m := &Models{dir: dir}
 	var err error
-	m.Planner, err = files.Load(m.file("learned.json"), func(r io.Reader) (*colloc.Planner, error) { return colloc.Load(r, c) }, func() (*colloc.Planner, error) { return m.older(c) })
+	m.Planner, err = files.Load(m.file("learned.json"), func(r io.Reader) (*colloc.Planner, error) { return colloc.Load(r, c) }, func() (*colloc.Planner, error) { return colloc.New(c) })
 	return m, err
-}
-
-// older reads what older versions wrote: speeds and memory, each in a file of its
-// own. They are left as they are; save writes all to the new file, which counts from
-// then on.
-func (m *Models) older(c colloc.Config) (*colloc.Planner, error) {
-	speeds, err := files.Load(m.file("interference.json"), interference.Load, pretrained.Interference)
-	if err != nil {
-		return nil, err
-	}
-	peaks, err := files.Load(m.file("memory.json"), memory.Load, pretrained.Memory)
-	if err != nil {
-		return nil, err
-	}
-	c.Interference, c.Memory = speeds, peaks
-	return colloc.New(c)
 }
 
 func (m *Models) file(name string) string {
