@@ -153,6 +153,22 @@ func TestSchedulerClasses(t *testing.T) {
 	}
 }
 
+// TestSchedulerLowest: of those who may stop for a higher class the lowest do, however much is left of others.
+func TestSchedulerLowest(t *testing.T) {
+	s := scheduler(t, 3, nil)
+	for i, class := range []int{2, 1, 2} {
+		j := job([]string{"a", "b", "c"}[i], 2, 1, time.Duration(10-9*(i%2))*time.Hour)
+		j.Class, j.Alone, j.Restart = class, true, profile.Some(time.Second)
+		ok(t, s.Adopt(j, i))
+	}
+	high := job("high", 2, 1, time.Hour)
+	high.Class, high.Alone = 3, true
+	submit(t, s, high)
+	if got := what(t, s, time.Minute); got != "b stops, high starts" {
+		t.Errorf("%s, want high in the place of b", got)
+	}
+}
+
 // TestSchedulerGPUs: GPUs come, go, change and hold foreign memory while it runs.
 func TestSchedulerGPUs(t *testing.T) {
 	s := sized(t, 0, 40)

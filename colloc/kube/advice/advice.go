@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/kube/seen"
 	"example.com/colloc/predict"
@@ -106,10 +107,8 @@ func tasks(list []holder, saw map[seen.Name]*seen.Holder, c *Config, r *Report) 
 			return nil, fmt.Errorf("advice: pod %s: what was seen of it: %w", name(h.pod), err)
 		}
 		bare := h.pod.DeepCopy()
-		bare.Annotations, bare.Spec.Priority = nil, nil
-		if h.task, _, err = pods.Task(bare, pods.Known{Profile: &p}, c.Tenancy); err != nil {
-			return nil, fmt.Errorf("advice: %w", err)
-		}
+		bare.Spec.Priority = nil
+		h.task, _ = pods.Task(bare, &api.Demand{}, pods.Known{Profile: &p}, c.Tenancy)
 		h.task.ID, h.task.Kind, h.seen = name(h.pod), "", of
 		kept = append(kept, h)
 	}

@@ -76,7 +76,8 @@ type Books struct {
 	shuns    map[types.UID]map[string]time.Time // by owner: nodes that its pods are kept off, and until when
 	finished map[types.UID]finished             // pods that have run to their end and are still there
 	lengths  map[types.UID]lengths              // of them, by owner
-	looked   time.Time                          // when it was looked at last for whom cards are kept
+	rooms    map[string]string                  // by card: the job that waits until who is there has gone
+	promised map[string]bool                    // jobs that had such cards in the round before
 }
 
 // New returns Books that are not open: events are taken in, nothing is decided.
@@ -105,6 +106,7 @@ func New(c Config) (*Books, error) {
 	return &Books{
 		config: c, cluster: cluster.New(c.Claims, c.Volumes),
 		apart: map[[2]types.UID]time.Time{}, stuck: map[cluster.Likeness]stuck{}, shuns: map[types.UID]map[string]time.Time{}, finished: map[types.UID]finished{}, lengths: map[types.UID]lengths{},
+		rooms: map[string]string{},
 	}, nil
 }
 

@@ -13,8 +13,8 @@ import (
 	"example.com/colloc/colloc/kube/pods"
 )
 
-// Decide decides about the pods that wait, those of highest priority first and of these
-// gangs before others, up to a batch of single pods. Among equals the namespace goes first
+// Decide decides about the pods that wait, up to a batch of single pods: a Dispatcher says who starts where. Of single
+// pods those of highest priority come into the batch, and among equals the namespace goes first
 // that holds the fewest GPUs, and in one the oldest pod. A pod that cannot be placed is tried again when
 // something changes. The error is that of the Planner, or of ctx; nothing is then
 // decided.
@@ -22,8 +22,8 @@ import (
 // Of a gang all pods are placed in one step, or none; one of which some pods run already
 // comes before everybody.
 //
-// Of cards that the Planner cannot tell apart it is shown as many as there are pods to
-// place, which changes nothing that it could answer.
+// Of cards that the Planner cannot tell apart it is shown as many as there are GPUs to
+// give, which changes nothing that it could answer.
 func (b *Books) Decide(ctx context.Context) (Round, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -38,63 +38,33 @@ func (b *Books) Decide(ctx context.Context) (Round, error) {
 	return r, nil
 }
 
-// decide goes from the gangs that have begun down from one priority to the next.
+// decide asks about the gangs that have begun, then about all others at once.
 func (b *Books) decide(ctx context.Context, r *Round) error {
+	b.promised = map[string]bool{}
+	for _, job := range b.rooms {
+		b.promised[job] = true
+	}
+	clear(b.rooms)
 	due := b.shares()
-	batch := b.batch(r, due)
+	singles := b.batch(r, due)
 	least := math.MinInt
 	if r.More {
-		least = batch[len(batch)-1].Task.Priority
+		least = singles[len(singles)-1].Task.Priority
 	}
-	waiting := b.crowds(b.gathered(r, due))
-	for _, c := range waiting {
-		class := c.first.Task.Priority
-		if class < least {
-			break // pods that are more important wait for their batch
-		}
-		above := slices.IndexFunc(batch, func(e *cluster.Entry) bool { return e.Task.Priority <= class })
-		if above < 0 {
-			above = len(batch)
-		}
-		if len(c.gangs[0].placed) == 0 {
-			if err := b.decideSingles(ctx, batch[:above], r); err != nil {
+	var batch []*unit
+	for _, u := range b.gathered(r, due) {
+		if len(u.gang.placed) > 0 {
+			if err := b.place(ctx, []*unit{u}, r); err != nil {
 				return err
 			}
-			batch = batch[above:]
-		}
-		if err := b.decideGangs(ctx, c, r); err != nil {
-			return err
+		} else if u.priority() >= least { // else pods that are more important wait for their batch
+			batch = append(batch, u)
 		}
 	}
-	if err := b.decideSingles(ctx, batch, r); err != nil {
-		return err
+	for _, e := range singles {
+		batch = append(batch, &unit{job: string(e.Pod.UID), pods: []*cluster.Entry{e}})
 	}
-	return b.makeRoom(r, waiting)
-}
-
-// decideSingles places what it can of single pods.
-func (b *Books) decideSingles(ctx context.Context, batch []*cluster.Entry, r *Round) error {
-	rest := batch[:0:0]
-	for _, e := range batch {
-		if len(b.cluster.Rooms[string(e.Pod.UID)]) == 0 {
-			rest = append(rest, e)
-			continue
-		}
-		turn := &turn{books: b, batch: []*cluster.Entry{e}, shut: map[string]int{}, holder: string(e.Pod.UID)}
-		if _, err := turn.run(ctx, r); err != nil {
-			return err
-		}
-	}
-	batch = rest
-	for len(batch) > 0 { // each turn places one at least, or is the last
-		turn := &turn{books: b, batch: batch, shut: map[string]int{}}
-		again, err := turn.run(ctx, r)
-		if err != nil {
-			return err
-		}
-		batch = again
-	}
-	return nil
+	return b.place(ctx, batch, r)
 }
 
 // undo gives back what a round reserved.
@@ -113,7 +83,7 @@ func (b *Books) batch(r *Round, due *shares) []*cluster.Entry {
 	var fresh, tried []*cluster.Entry
 	now := b.config.Now()
 	for _, e := range b.cluster.Tasks {
-		old := e.Tried == b.cluster.Changed
+		old := e.Tried == b.cluster.Changed && !b.promised[string(e.Pod.UID)]
 		switch {
 		case e.State != cluster.Idle || e.Phase != pods.Waiting || now.Before(e.Until):
 		case e.Fault != nil:

@@ -29,21 +29,17 @@ func (b *Books) describe(e *cluster.Entry) {
 	if delete(b.cluster.Moving, e.Pod.UID); e.State == cluster.Idle && e.Asks.Moves() {
 		b.cluster.Moving[e.Pod.UID] = true
 	}
-	d, err := api.ReadDemand(e.Pod.Annotations)
-	if err == nil {
-		known := pods.Known{}
-		if d.Profile != "" {
-			known = b.config.Profile(e.Pod.Namespace, d.Profile)
-		}
-		e.Task, e.Note, err = pods.Task(e.Pod, known, b.config.Tenancy)
+	known := pods.Known{}
+	if e.Demand.Profile != "" {
+		known = b.config.Profile(e.Pod.Namespace, e.Demand.Profile)
 	}
+	e.Task, e.Note = pods.Task(e.Pod, &e.Demand, known, b.config.Tenancy)
+	err := e.Misread
 	if err == nil && e.State == cluster.Idle { // what runs stays in its gang
-		e.Gang, err = pods.GangOf(e.Pod, d, b.config.Groups)
+		e.Gang, err = pods.GangOf(e.Pod, e.Demand, b.config.Groups)
 	}
 	if err != nil { // nothing of it is known; if it is placed it is alone
-		bare := e.Pod.DeepCopy()
-		bare.Annotations = nil
-		e.Task, _, _ = pods.Task(bare, pods.Known{}, b.config.Tenancy)
+		e.Task, _ = pods.Task(e.Pod, &api.Demand{}, pods.Known{}, b.config.Tenancy)
 	}
 	if err == nil {
 		err = b.unfit(e.Pod)

@@ -43,7 +43,8 @@ func (b *Books) SetPod(pod *corev1.Pod) {
 	} else if older(pod, e.Pod) {
 		return
 	}
-	e.Pod, e.Ended = pod, false
+	e.Ended = false
+	e.SetPod(pod)
 	if e.State == cluster.Idle {
 		e.Phase = phase
 		b.describe(e)
@@ -139,14 +140,14 @@ func (b *Books) finish(pod *corev1.Pod) {
 	}
 	f := finished{owner: owner(pod), came: pod.CreationTimestamp.Time}
 	f.since, f.took = pods.Ran(pod)
-	if d, err := api.ReadDemand(pod.Annotations); err == nil {
-		if g, err := pods.GangOf(pod, d, b.config.Groups); err == nil && g.Size > 1 {
+	e := &cluster.Entry{State: cluster.Placed}
+	if e.SetPod(pod); e.Misread == nil {
+		if g, err := pods.GangOf(pod, e.Demand, b.config.Groups); err == nil && g.Size > 1 {
 			f.gang = g.Key
 		}
 	}
 	at, placed, err := api.ReadPlacement(pod.Annotations)
 	if err == nil && placed && len(at.GPUs()) == 1 && f.gang == "" {
-		e := &cluster.Entry{Pod: pod, State: cluster.Placed}
 		b.describe(e)
 		f.task, f.card = e.Task, at.GPU()
 		f.task.Reserved = at.Reserved
@@ -191,7 +192,6 @@ func (b *Books) end(uid types.UID) {
 	case e.State != cluster.Idle:
 		b.cluster.Release(e)
 	}
-	b.cluster.DropRoom(e)
 	on := e.On
 	b.cluster.Count(e, "")
 	if on != nil {
@@ -260,7 +260,7 @@ func (b *Books) Finish(uid types.UID, o Outcome, pod *corev1.Pod) error {
 		return ErrNotWriting
 	}
 	if pod != nil && pod.UID == uid {
-		e.Pod = pod
+		e.SetPod(pod)
 	}
 	if e.State == cluster.Writing && o != Refused && e.Gang.Key == "" {
 		if err := b.cluster.Ledger.Commit(e.Lease); err != nil && len(e.Cards) > 0 {

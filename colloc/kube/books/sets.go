@@ -76,12 +76,11 @@ func (b *Books) Loosened() []Bound {
 		if e.State != cluster.Placed || e.Gang.Key != "" || e.Note == "" || e.Fault != nil || b.config.Shadow {
 			continue
 		}
-		d, err := api.ReadDemand(e.Pod.Annotations)
-		if err != nil || d.Profile == "" {
+		if e.Misread != nil || e.Demand.Profile == "" {
 			continue
 		}
-		task, note, err := pods.Task(e.Pod, b.config.Profile(e.Pod.Namespace, d.Profile), b.config.Tenancy)
-		if err != nil || note != "" {
+		task, note := pods.Task(e.Pod, &e.Demand, b.config.Profile(e.Pod.Namespace, e.Demand.Profile), b.config.Tenancy)
+		if note != "" {
 			continue
 		}
 		if _, reserve, err := b.config.Planner.Memory(task); err == nil && reserve > 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -26,23 +27,42 @@ import (
 // turn is one question to a Dispatcher.
 type turn struct {
 	books  *Books
-	batch  []*cluster.Entry
-	shapes []*cluster.Entry  // one pod of each shape
-	of     map[types.UID]int // shape of a pod
-	holder string            // for whom a card may be kept that it is shown
-	shut   map[string]int    // how many cards of nodes that are open are shut for what
+	batch  []*unit
+	bands  map[string]*band
+	shapes []*unit        // one of each shape
+	of     map[string]int // shape of a job
+	bars   [][]string     // by shape: cards that are shown and that it may not have
+	shut   map[string]int // how many cards of nodes that are open are shut for what
 
 	refuses   []map[string]int // by shape: how many nodes refuse it for what
 	residents map[string]int   // by card that is shown
 	product   string           // of all cards that are shown; empty if they differ
 	now       time.Duration    // since the first of them came
-	faults    map[string]error // by task
+	faults    map[string]error // by job
 }
 
-// run asks once, and returns those that could be asked again because their node was full
-// though the Dispatcher chose it.
-func (t *turn) run(ctx context.Context, r *Round) (again []*cluster.Entry, err error) {
-	b := t.books
+// start is where the Dispatcher starts a unit.
+type start struct {
+	unit   *unit
+	action *dispatch.Action
+}
+
+// place asks a Dispatcher about units, again where a node was full though the Dispatcher chose it. Each turn places
+// one at least, makes room for one, or leaves one out.
+func (b *Books) place(ctx context.Context, batch []*unit, r *Round) error {
+	for len(batch) > 0 {
+		t := &turn{books: b, batch: batch, shut: map[string]int{}, bands: b.bands()}
+		again, err := t.run(ctx, r)
+		if err != nil {
+			return err
+		}
+		batch = again
+	}
+	return nil
+}
+
+// run asks once, and returns those that are to be asked about again.
+func (t *turn) run(ctx context.Context, r *Round) (again []*unit, err error) {
 	t.number()
 	seen, err := t.offer()
 	if err != nil {
@@ -56,25 +76,66 @@ func (t *turn) run(ctx context.Context, r *Round) (again []*cluster.Entry, err e
 	if err != nil {
 		return nil, fmt.Errorf("books: decide: %w", err)
 	}
-	company := map[string]int{}
-	for i := range actions {
-		company[actions[i].GPUs[0]]++
+	pods, gangs, stops := t.starts(actions)
+	if never := t.meek(append(slices.Clip(pods), gangs...), stops, r); len(never) > 0 {
+		return t.without(never), nil
 	}
-	decided := len(r.Decisions)
-	for i := range actions {
-		a := &actions[i]
-		e := b.cluster.Tasks[types.UID(a.Job)]
-		if d, ok := t.reserve(e, a, company[a.GPUs[0]]-1); ok {
+	decided, rooms := len(r.Decisions), len(t.books.rooms)
+	pods, gangs = t.makeRoom(pods, stops, r), t.makeRoom(gangs, stops, r)
+	failed := t.reserveGangs(gangs, r)
+	floor := math.MinInt // nobody of a lower class starts in the place of who is asked about again
+	for _, u := range failed {
+		floor = max(floor, u.priority())
+	}
+	company := map[string]int{}
+	for _, s := range pods {
+		company[s.action.GPUs[0]]++
+	}
+	for _, s := range pods {
+		if s.unit.priority() < floor {
+			again = append(again, s.unit)
+		} else if d, ok := t.reserve(s.unit.first(), s.action, company[s.action.GPUs[0]]-1); ok {
 			r.Decisions = append(r.Decisions, d)
 		} else {
-			again = append(again, e)
+			failed = append(failed, s.unit)
 		}
 	}
-	if len(r.Decisions) == decided {
-		again = nil // nothing moves: they wait
+	if len(r.Decisions) > decided || len(t.books.rooms) > rooms {
+		again = append(again, failed...)
+	} else if len(failed) > 0 {
+		again = t.without(failed) // nothing moves
 	}
 	t.refuse(brain, again, r)
 	return again, nil
+}
+
+// starts sorts what is to be done: the starts of pods and of gangs, and by card the jobs that stop there.
+func (t *turn) starts(actions []dispatch.Action) (pods, gangs []start, stops map[string][]string) {
+	of := map[string]*unit{}
+	for _, u := range t.batch {
+		of[u.job] = u
+	}
+	stops = map[string][]string{}
+	for i := range actions {
+		a := &actions[i]
+		switch u := of[a.Job]; {
+		case a.Verb == dispatch.Stop:
+			for _, id := range a.GPUs {
+				stops[id] = append(stops[id], a.Job)
+			}
+		case a.Verb != dispatch.Start || u == nil: // one that stopped would go on elsewhere
+		case u.gang != nil:
+			gangs = append(gangs, start{u, a})
+		default:
+			pods = append(pods, start{u, a})
+		}
+	}
+	return pods, gangs, stops
+}
+
+// without are the units of the batch but for some.
+func (t *turn) without(some []*unit) []*unit {
+	return slices.DeleteFunc(slices.Clone(t.batch), func(u *unit) bool { return slices.Contains(some, u) })
 }
 
 // brain is a Dispatcher that is told how things are, and of the batch.
@@ -86,8 +147,8 @@ func (t *turn) brain(seen []colloc.GPU) (*dispatch.Dispatcher, error) {
 	for i := range runs {
 		first = earlier(first, runs[i].Came)
 	}
-	for _, e := range t.batch {
-		first = earlier(first, e.Pod.CreationTimestamp.Time)
+	for _, u := range t.batch {
+		first = earlier(first, u.first().Pod.CreationTimestamp.Time)
 	}
 	for i := range runs {
 		runs[i].Job.Came = profile.Some(runs[i].Came.Sub(first))
@@ -97,11 +158,18 @@ func (t *turn) brain(seen []colloc.GPU) (*dispatch.Dispatcher, error) {
 		return nil, err
 	}
 	t.now, t.faults = now.Sub(first), map[string]error{}
-	for _, e := range t.batch {
-		job := t.job(e)
-		job.Came = profile.Some(earlier(now, e.Pod.CreationTimestamp.Time).Sub(first))
-		if err := d.Tell(t.now, dispatch.Submitted{Job: job}); err != nil {
-			t.faults[e.Task.ID] = err
+	for _, u := range t.batch {
+		job := t.job(u.first())
+		if u.gang != nil {
+			job.Task = t.asGang(u, &job.Task)
+		}
+		job.Came = profile.Some(earlier(now, u.first().Pod.CreationTimestamp.Time).Sub(first))
+		err := d.Tell(t.now, dispatch.Submitted{Job: job})
+		if bars := t.bars[t.of[u.job]]; err == nil && len(bars) > 0 {
+			err = d.Tell(t.now, dispatch.Barred{Job: u.job, GPUs: bars})
+		}
+		if err != nil {
+			t.faults[u.job] = err
 		}
 	}
 	return d, nil
@@ -115,11 +183,12 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // runs are those on the cards that are shown: those that go on, and where it is looked ahead
-// the newest of those that are over, which teach how long such tasks take. A pod that has several cards, of which not all
-// may be shown, has one on each.
+// the newest of those that are over, which teach how long such tasks take. A gang of which not all cards
+// are shown has one on each.
 func (t *turn) runs(seen []colloc.GPU, now time.Time) []brain.Run {
 	b := t.books
 	var list []brain.Run
+	at := map[string]int{} // by gang
 	for e, cards := range t.present(seen) {
 		since, _ := pods.Ran(e.Pod)
 		if since.IsZero() {
@@ -128,19 +197,32 @@ func (t *turn) runs(seen []colloc.GPU, now time.Time) []brain.Run {
 		if since.IsZero() || since.After(now) {
 			since = now
 		}
-		for _, id := range cards {
-			l := brain.Run{Job: brain.Outlived(t.job(e), now.Sub(since)), Card: id, Came: earlier(since, e.Pod.CreationTimestamp.Time), Since: since}
-			if l.Job.GPUs > 1 || e.Gang.Key != "" {
-				l.Job.ID, l.Job.GPUs = l.Job.ID+"@"+id, 1
-			}
+		l := brain.Run{Job: brain.Outlived(t.job(e), now.Sub(since)), Cards: cards, Came: earlier(since, e.Pod.CreationTimestamp.Time), Since: since}
+		if t.yields(e) {
+			l.Job.Restart = profile.Some(dear)
+		}
+		if e.Gang.Key == "" {
 			list = append(list, l)
+			continue
+		}
+		l.Job.ID = e.Gang.Key
+		if i, known := at[e.Gang.Key]; !known {
+			at[e.Gang.Key] = len(list)
+			list = append(list, l)
+		} else {
+			r := &list[i]
+			r.Cards, r.Came = append(r.Cards, cards...), earlier(r.Came, l.Came)
+			if r.Since.Before(l.Since) {
+				r.Since = l.Since
+			}
 		}
 	}
+	list = t.split(list)
 	if b.looksAhead() {
 		var over []brain.Run
 		for _, f := range b.finished {
 			if _, shown := t.residents[f.card]; shown && f.took > 0 && !f.since.Add(f.took).After(now) {
-				over = append(over, brain.Run{Job: dispatch.Job{Task: t.alike(f.task), Fixed: true}, Card: f.card, Came: earlier(f.since, f.came), Since: f.since, Till: f.since.Add(f.took)})
+				over = append(over, brain.Run{Job: dispatch.Job{Task: f.task, Fixed: true}, Cards: []string{f.card}, Came: earlier(f.since, f.came), Since: f.since, Till: f.since.Add(f.took)})
 			}
 		}
 		slices.SortFunc(over, func(x, y brain.Run) int { return cmp.Or(y.Till.Compare(x.Till), cmp.Compare(x.Job.ID, y.Job.ID)) })
@@ -149,10 +231,40 @@ func (t *turn) runs(seen []colloc.GPU, now time.Time) []brain.Run {
 	return list
 }
 
+// dear is what a restart costs, so that nobody stops for what the rest of the day gains, but only for a higher class.
+const dear = 365 * 24 * time.Hour
+
+// split gives a gang of which not all cards are shown a run on each, which does not stop.
+func (t *turn) split(runs []brain.Run) []brain.Run {
+	var list []brain.Run
+	for _, l := range runs {
+		g := t.bands[l.Job.ID]
+		if g == nil {
+			list = append(list, l)
+			continue
+		}
+		slices.Sort(l.Cards)
+		all := 0
+		for _, e := range g.placed {
+			all += len(e.At.GPUs())
+		}
+		if l.Job.GPUs = len(l.Cards); l.Job.GPUs == all {
+			list = append(list, l)
+			continue
+		}
+		for _, id := range l.Cards {
+			one := l
+			one.Job.ID, one.Job.GPUs, one.Cards, one.Job.Restart = l.Job.ID+"@"+id, 1, []string{id}, profile.Opt[time.Duration]{}
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
 // mostOver is of how many runs that are over it is told.
 const mostOver = 256
 
-// present are those on the cards that are shown, each with those that it has.
+// present are those on the cards that are shown and do not go, each with those that it has.
 func (t *turn) present(seen []colloc.GPU) map[*cluster.Entry][]string {
 	all := map[*cluster.Entry][]string{}
 	t.residents = map[string]int{}
@@ -164,7 +276,7 @@ func (t *turn) present(seen []colloc.GPU) map[*cluster.Entry][]string {
 		case t.product != name:
 			t.product = ""
 		}
-		here := t.books.cluster.Cards[id].Here
+		here := t.staying(t.books.cluster.Cards[id])
 		t.residents[id] = len(here)
 		for _, e := range here {
 			all[e] = append(all[e], id)
@@ -181,13 +293,10 @@ func (t *turn) job(e *cluster.Entry) dispatch.Job {
 	j := dispatch.Job{Task: e.Task}
 	switch {
 	case e.State == cluster.Idle:
-		shape := shapeLabel(t.of[e.Pod.UID])
-		j.On, j.Kind = []string{shape}, j.Kind+"|"+shape
 	case e.Gang.Key != "":
 		j.Task, j.Fixed = b.cluster.Booked(e), true
 	default:
-		j.Task, j.Fixed = t.alike(e.Task), true
-		j.Reserved = e.At.Reserved
+		j.Reserved, j.Fixed = e.At.Reserved, true
 	}
 	if len(j.Elsewhere) > 0 {
 		if _, reserve, err := b.config.Planner.Memory(j.Task); err == nil && j.Reserved == 0 {
@@ -200,102 +309,166 @@ func (t *turn) job(e *cluster.Entry) dispatch.Job {
 		}
 		j.Elsewhere = nil
 	}
-	if d, err := api.ReadDemand(e.Pod.Annotations); err == nil && !d.Length.IsZero() {
-		j.Left = d.Length
+	if !e.Demand.Length.IsZero() {
+		j.Left = e.Demand.Length
 	} else if l := b.lengths[owner(e.Pod)]; l.pods > 0 {
 		j.Left = profile.Some(l.sum / time.Duration(l.pods))
 	}
 	return j
 }
 
-// alike is a task that runs or ran, of the Kind of those that wait where they are of one shape.
-func (t *turn) alike(task colloc.Task) colloc.Task {
-	if task.Kind += "|" + shapeLabel(0); len(t.shapes) == 1 {
-		task.On = []string{shapeLabel(0)}
-	} else {
-		task.Kind += "|runs"
-	}
-	return task
-}
-
 // number gives each shape of the batch a number.
 func (t *turn) number() {
-	t.of = make(map[types.UID]int, len(t.batch))
-	known := map[string]int{}
-	for _, e := range t.batch {
-		key := t.books.cluster.Key(e)
+	t.of = make(map[string]int, len(t.batch))
+	type shape struct {
+		key        string
+		pods, gpus int
+		only       string
+		priority   int
+	}
+	known := map[shape]int{}
+	for _, u := range t.batch {
+		key := shape{key: t.books.cluster.Key(u.first())}
+		if u.gang != nil {
+			key = shape{key.key, len(u.pods), u.each(), u.only(), u.priority()}
+		}
 		n, seen := known[key]
 		if !seen {
 			n = len(t.shapes)
 			known[key] = n
-			t.shapes = append(t.shapes, e)
+			t.shapes = append(t.shapes, u)
 			t.refuses = append(t.refuses, map[string]int{})
 		}
-		t.of[e.Pod.UID] = n
+		t.of[u.job] = n
 	}
 }
 
-func shapeLabel(n int) string { return fmt.Sprintf("shape %d", n) }
+// offered is a card that the Dispatcher is shown: which shapes it takes, and whether somebody is about to leave it.
+type offered struct {
+	id, takes string
+	leaves    bool
+}
 
-// offer returns the cards that the Dispatcher is shown, labelled with the shapes that their
-// nodes take.
+// offer returns the cards that the Dispatcher is shown, those last that somebody is to leave first: of each group that it cannot tell apart as many as are asked
+// for, and the rest of the node, for gangs go by nodes.
 func (t *turn) offer() ([]colloc.GPU, error) {
 	b := t.books
 	type group struct {
 		class int
 		takes string
+		rank  int
 	}
-	shown := map[group]int{}
-	labels := map[string][]string{}
-	taken := map[*cluster.Node]string{}
-	var ids []string
-	var carry [][]string
-	for _, d := range b.cluster.InOrder() {
-		takes, asked := taken[d.Node]
-		if !asked {
-			takes = t.takes(d.Node, labels)
-			taken[d.Node] = takes
+	asked := 0
+	for _, u := range t.batch {
+		asked += u.width()
+	}
+	shown, last := map[group]int{}, map[group]*cluster.Node{}
+	var cards []offered
+	for _, n := range t.inOrder() {
+		open, taken := t.takes(n)
+		for i, d := range open {
+			g := group{class: d.Class, takes: taken[i]}
+			if rank, free := t.rank(d); !free {
+				g.rank = math.MaxInt
+			} else {
+				g.rank = rank
+			}
+			if taken[i] == "" || !b.looksAhead() && shown[g] >= asked && last[g] != n {
+				continue
+			}
+			shown[g]++
+			last[g] = n
+			cards = append(cards, offered{d.GPU.ID, taken[i], len(t.staying(d)) < len(d.Here)})
 		}
-		g := group{d.Class, takes}
-		if takes == "" || !b.looksAhead() && shown[g] >= len(t.batch) {
-			continue
-		}
-		if why := b.cluster.Shut(d); why != "" {
-			t.shut[why]++
-			continue
-		}
-		if b.cluster.KeptAway(d, t.holder, t.shut) {
-			continue
-		}
-		shown[g]++
-		ids = append(ids, d.GPU.ID)
-		carry = append(carry, labels[takes])
+	}
+	if t.widest() == nil { // else those of a node stay together
+		slices.SortStableFunc(cards, func(x, y offered) int {
+			switch {
+			case x.leaves == y.leaves:
+				return 0
+			case x.leaves:
+				return 1
+			}
+			return -1
+		})
+	}
+	ids := make([]string, len(cards))
+	for i := range cards {
+		ids[i] = cards[i].id
 	}
 	view, err := b.cluster.Ledger.View(ids...)
 	if err != nil {
 		return nil, fmt.Errorf("books: decide: %w", err)
 	}
-	for i := range view.GPUs {
-		view.GPUs[i].Labels = carry[i]
+	t.bars = make([][]string, len(t.shapes))
+	for i := range t.shapes {
+		for k := range cards {
+			if cards[k].takes[i] == no {
+				t.bars[i] = append(t.bars[i], cards[k].id)
+			}
+		}
 	}
 	return view.GPUs, nil
 }
 
-// takes returns the shapes that a node takes as the key of a list of labels; empty is
-// none.
-func (t *turn) takes(n *cluster.Node, labels map[string][]string) string {
-	var key strings.Builder
-	var list []string
-	for i, s := range t.shapes {
-		if why := t.books.cluster.Refuses(n, s); why != "" {
+// yes and no are what the cards of a node say to each shape.
+const yes, no = '1', '0'
+
+// takes returns the cards of a node that are open, and for each which shapes it takes; empty is none.
+func (t *turn) takes(n *cluster.Node) ([]*cluster.Card, []string) {
+	b := t.books
+	said := make([]byte, len(t.shapes))
+	some, gangs := false, false
+	for i, u := range t.shapes {
+		said[i] = yes
+		if why := b.cluster.Refuses(n, u.first()); why != "" {
 			t.refuses[i][why]++
+			said[i] = no
 			continue
 		}
-		list = append(list, shapeLabel(i))
-		fmt.Fprintf(&key, "%d ", i)
+		some, gangs = true, gangs || u.gang != nil
 	}
-	labels[key.String()] = list
-	return key.String()
+	if !some {
+		return nil, nil
+	}
+	var open []*cluster.Card
+	for _, d := range n.Cards {
+		if why := b.cluster.Shut(d); why != "" {
+			t.shut[why]++
+		} else if b.rooms[d.GPU.ID] != "" {
+			t.shut[keptText]++
+		} else {
+			open = append(open, d)
+		}
+	}
+	taken := make([]string, len(open))
+	if !gangs {
+		for i := range open {
+			taken[i] = string(said)
+		}
+		return open, taken
+	}
+	each := make([][]byte, len(open))
+	for i := range open {
+		each[i] = slices.Clone(said)
+	}
+	for k, u := range t.shapes {
+		if u.gang == nil || said[k] == no {
+			continue
+		}
+		seats := t.seats(u, n, open)
+		for i, d := range open {
+			if !slices.Contains(seats, d) {
+				each[i][k] = no
+			}
+		}
+	}
+	for i := range open {
+		if slices.Contains(each[i], yes) {
+			taken[i] = string(each[i])
+		}
+	}
+	return open, taken
 }
 
 // reserve books a task where the Dispatcher starts it, unless its node has become too full for
@@ -306,11 +479,7 @@ func (t *turn) reserve(e *cluster.Entry, a *dispatch.Action, others int) (Decisi
 	if d == nil || b.cluster.Refuses(d.Node, e) != "" {
 		return Decision{}, false
 	}
-	usable := colloc.Usable(d.GPU.Total(), b.config.Planner.Config().Headroom.Or(packer.DefaultHeadroom))
-	at := api.Placement{Node: d.Node.Name, Device: d.Device, Address: d.Address, Reserved: usable}
-	if _, whole, err := b.config.Planner.Memory(e.Task); err == nil && whole < usable {
-		at.Reserved = min(a.Reserve, usable) // else it is the whole card
-	}
+	at := api.Placement{Node: d.Node.Name, Device: d.Device, Address: d.Address, Reserved: b.reserves(e, a, &d.GPU)}
 	view, err := b.cluster.Ledger.View(id)
 	if err != nil {
 		return Decision{}, false
@@ -321,13 +490,26 @@ func (t *turn) reserve(e *cluster.Entry, a *dispatch.Action, others int) (Decisi
 	}
 	company := len(d.Here)
 	e.State = cluster.Writing
-	b.cluster.DropRoom(e)
 	b.cluster.List(e, at)
-	text := fmt.Sprintf("on %s %s: speed %.2f, reserves %v of %v", id, with(t.residents[id]+others), a.Speed, at.Reserved, usable)
+	text := fmt.Sprintf("on %s %s: speed %.2f, reserves %v of %v", id, with(t.residents[id]+others), a.Speed, at.Reserved, b.usable(&d.GPU))
 	if e.Note != "" {
 		text += "; " + e.Note
 	}
 	return Decision{Pod: e.Pod, At: at, Left: e.Left, Speed: a.Speed, Company: company, Text: text}, true
+}
+
+// usable is what of a card may be set aside.
+func (b *Books) usable(g *colloc.GPU) profile.Bytes {
+	return colloc.Usable(g.Total(), b.config.Planner.Config().Headroom.Or(packer.DefaultHeadroom))
+}
+
+// reserves is what is set aside for a pod on each of its cards.
+func (b *Books) reserves(e *cluster.Entry, a *dispatch.Action, g *colloc.GPU) profile.Bytes {
+	usable := b.usable(g)
+	if _, whole, err := b.config.Planner.Memory(e.Task); err == nil && whole < usable {
+		return min(a.Reserve, usable)
+	}
+	return usable // the whole card
 }
 
 // with says with how many others a task shares its card.
@@ -342,39 +524,46 @@ func with(others int) string {
 }
 
 // refuse says why those wait that did not start, and that they were tried. What was said before is not said again.
-func (t *turn) refuse(brain *dispatch.Dispatcher, again []*cluster.Entry, r *Round) {
+func (t *turn) refuse(brain *dispatch.Dispatcher, again []*unit, r *Round) {
 	b := t.books
 	if len(b.stuck) > maxStuck {
 		clear(b.stuck)
 	}
 	asked := map[cluster.Likeness]stuck{}
-	for _, e := range t.batch {
-		if e.State != cluster.Idle || slices.Contains(again, e) || e.Tried == b.cluster.Changed {
+	for _, u := range t.batch {
+		e := u.first()
+		if e.State != cluster.Idle || slices.Contains(again, u) || e.Tried == b.cluster.Changed {
 			continue
 		}
-		e.Tried = b.cluster.Changed
 		like := b.cluster.Like(e)
 		said, known := asked[like]
-		if fault := t.faults[e.Task.ID]; fault != nil {
+		if fault := t.faults[u.job]; fault != nil {
 			said = stuck{b.cluster.Changed, Fault, fault.Error()}
-		} else if !known {
-			said = t.why(brain, e)
-			asked[like] = said
+		} else if !known || u.gang != nil {
+			said = t.why(brain, u)
 		}
-		b.stuck[like] = said
+		if u.gang != nil {
+			b.wait(r, u.pods, said.reason, u.gang.String()+": "+said.text)
+			continue
+		}
+		asked[like], b.stuck[like] = said, said
 		if e.Note != "" {
 			said.text += "; " + e.Note
 		}
-		r.Refusals = append(r.Refusals, said.refusal(e))
+		b.wait(r, u.pods, said.reason, said.text)
 	}
 }
 
 // why says why one of the batch waits.
-func (t *turn) why(brain *dispatch.Dispatcher, e *cluster.Entry) stuck {
-	b, nodes := t.books, t.refuses[t.of[e.Pod.UID]]
+func (t *turn) why(brain *dispatch.Dispatcher, u *unit) stuck {
+	b, nodes := t.books, t.refuses[t.of[u.job]]
 	said := stuck{b.cluster.Changed, NoNode, words.Nodes(b.cluster.Offering(), nodes)}
-	if why, err := brain.Why(e.Task.ID); err == nil && why.Placing.Code != 0 && !words.Everywhere(b.cluster.Offering(), nodes) {
-		said.reason, said.text = words.Reason(why.Placing.Code.String()), b.readable(e, &why.Placing)
+	if why, err := brain.Why(u.job); err == nil && why.Placing.Code != 0 && !words.Everywhere(b.cluster.Offering(), nodes) {
+		text := b.readable(u.first(), &why.Placing)
+		if said.reason = words.Reason(why.Placing.Code.String()); u.gang != nil {
+			text += "; " + said.text
+		}
+		said.text = text
 	}
 	said.text += words.Cards(t.shut)
 	return said

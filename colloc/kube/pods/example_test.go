@@ -10,7 +10,7 @@ import (
 func Example() {
 	pod := gated(api.Gate)
 	phase, _ := pods.PhaseOf(pod)
-	task, note, _ := pods.Task(pod, pods.Known{}, pods.Tenancy{})
+	task, note := pods.Task(pod, &api.Demand{}, pods.Known{}, pods.Tenancy{})
 	fmt.Println(phase)
 	fmt.Println(task.Alone, note)
 	// Output:

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
@@ -66,7 +67,8 @@ func TestTask(t *testing.T) {
 	known := pods.Known{Profile: &profile.Profile{}, Version: "3"}
 	pod := gated(api.Gate)
 	pod.Annotations = map[string]string{api.AnnotationProfile: "bert", api.AnnotationMemory: "2Gi", api.AnnotationMaxSlowdown: "inf"}
-	got, note, err := pods.Task(pod, known, pods.Tenancy{Groups: [][]string{{"team", "lab"}, {"a", "b"}}})
+	d, err := api.ReadDemand(pod.Annotations)
+	got, note := pods.Task(pod, &d, known, pods.Tenancy{Groups: [][]string{{"team", "lab"}, {"a", "b"}}})
 	if err != nil || note != "" || got.ID != "u" || got.Alone || got.Reserved != 2*profile.GiB || !math.IsInf(got.MaxSlowdown, 1) || got.Width() != 1 {
 		t.Errorf("got %+v, %q, %v", got, note, err)
 	}
@@ -76,9 +78,9 @@ func TestTask(t *testing.T) {
 	if err := got.Validate(); err != nil {
 		t.Error(err)
 	}
-	bare, note, err := pods.Task(gated(api.Gate), pods.Known{}, pods.Tenancy{All: true})
-	if err != nil || note == "" || !bare.Alone || bare.Reserved != memory.Whole || bare.Only != nil {
-		t.Errorf("a task of which nothing is known is %+v, %q, %v", bare, note, err)
+	bare, note := pods.Task(gated(api.Gate), &api.Demand{}, pods.Known{}, pods.Tenancy{All: true})
+	if note == "" || !bare.Alone || bare.Reserved != memory.Whole || bare.Only != nil {
+		t.Errorf("a task of which nothing is known is %+v, %q", bare, note)
 	}
 	if bare.Kind == got.Kind || got.Kind == pods.Booked(got, 5).Kind {
 		t.Error("tasks that differ are of one Kind")
@@ -149,9 +151,15 @@ func TestTrim(t *testing.T) {
 	if got, want := nodes.ShapeOf(trimmed).Key, nodes.ShapeOf(pod).Key; got != want {
 		t.Errorf("the trimmed pod asks for %q, want %q", got, want)
 	}
-	a, _, _ := pods.Task(trimmed, pods.Known{}, pods.Tenancy{})
-	b, _, _ := pods.Task(pod, pods.Known{}, pods.Tenancy{})
-	if diff := cmp.Diff(a, b); diff != "" {
+	task := func(pod *corev1.Pod) colloc.Task {
+		d, err := api.ReadDemand(pod.Annotations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, _ := pods.Task(pod, &d, pods.Known{}, pods.Tenancy{})
+		return task
+	}
+	if diff := cmp.Diff(task(trimmed), task(pod)); diff != "" {
 		t.Error(diff)
 	}
 	if trimmed.Annotations["big"] != "" || trimmed.Spec.Containers[0].Image != "" {

@@ -72,15 +72,10 @@ func (t Tenancy) labels(namespace string) (own, only []string) {
 	return own, only
 }
 
-// Task is the task of a pod. Its ID is the pod's UID. A task of which neither a Profile
+// Task is the task of a pod that asks for d. Its ID is the pod's UID. A task of which neither a Profile
 // nor anything else is known is alone and reserves its memory or, where that is not
-// told either, a whole GPU. note says why a task is alone though it does not ask for it;
-// the error is that of [api.ReadDemand].
-func Task(pod *corev1.Pod, known Known, tenancy Tenancy) (t colloc.Task, note string, err error) {
-	d, err := api.ReadDemand(pod.Annotations)
-	if err != nil {
-		return colloc.Task{}, "", err
-	}
+// told either, a whole GPU. note says why a task is alone though it does not ask for it.
+func Task(pod *corev1.Pod, d *api.Demand, known Known, tenancy Tenancy) (t colloc.Task, note string) {
 	t = colloc.Task{
 		ID: string(pod.UID), Profile: known.Profile, Elsewhere: known.Elsewhere, Reserved: d.Memory,
 		MaxSlowdown: d.MaxSlowdown, Alone: d.Alone, GPUs: d.Width(),
@@ -104,7 +99,7 @@ func Task(pod *corev1.Pod, known Known, tenancy Tenancy) (t colloc.Task, note st
 		}
 	}
 	t.Kind = kind(pod.Namespace, &t, d.Profile, known.Version)
-	return t, note, nil
+	return t, note
 }
 
 // kind is equal for tasks that differ in nothing that colloc.Task.Kind cares about.

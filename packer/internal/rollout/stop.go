@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -10,10 +11,10 @@ import (
 func (e *Engine) stop(i int32) bool {
 	e.paces()
 	j := &e.Jobs[i]
-	best, most := []seat(nil), 0.0
+	best, most, class := []seat(nil), 0.0, 0
 	for _, cards := range e.where(j) {
-		if sum := e.free(i, cards); sum > most {
-			best, most = slices.Clone(e.seats[:j.Width]), sum
+		if sum, c := e.free(i, cards); sum > 0 && (best == nil || c < class || c == class && sum > most) {
+			best, most, class = slices.Clone(e.seats[:j.Width]), sum, c
 		}
 	}
 	if best == nil {
@@ -38,32 +39,31 @@ func (e *Engine) stop(i int32) bool {
 	return true
 }
 
-// free leaves the cards of some where most work stops for a job, or none at all, in
-// e.seats, and returns how much; 0 if there are too few.
-func (e *Engine) free(i int32, of []int32) float64 {
+// free leaves the cards of some where those of the lowest class and most work stop for a job, or none at all, in
+// e.seats, and returns how much and the highest class; 0 if there are too few.
+func (e *Engine) free(i int32, of []int32) (sum float64, class int) {
 	j := &e.Jobs[i]
 	e.seats = e.seats[:0]
 	for _, g := range of {
-		if x := e.sacrifice(i, g); x > 0 {
-			e.seats = append(e.seats, seat{card: g, gain: x})
+		if x, class := e.sacrifice(i, g); x > 0 {
+			e.seats = append(e.seats, seat{card: g, gain: x, rate: float64(class)})
 		}
 	}
 	if len(e.seats) < int(j.Width) {
-		return 0
+		return 0, 0
 	}
-	slices.SortStableFunc(e.seats, func(a, b seat) int { return cmp.Compare(b.gain, a.gain) })
-	sum := 0.0
+	slices.SortStableFunc(e.seats, func(a, b seat) int { return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(b.gain, a.gain)) })
 	for _, s := range e.seats[:j.Width] {
 		sum += s.gain
 	}
-	return sum
+	return sum, int(e.seats[j.Width-1].rate)
 }
 
 // sacrifice is the size of the smallest job that must stop on a card so that another can
-// start there; a year's worth if none must, 0 if that does not help.
-func (e *Engine) sacrifice(i, g int32) float64 {
-	if e.gain(i, g) > 0 {
-		return MaxLeft
+// start there, and the highest class of those that must; a year's worth if none must, 0 if that does not help.
+func (e *Engine) sacrifice(i, g int32) (size float64, class int) {
+	if class = math.MinInt; e.gain(i, g) > 0 {
+		return MaxLeft, class
 	}
 	had := e.cards[g]
 	defer func() { e.cards[g] = had }()
@@ -71,17 +71,18 @@ func (e *Engine) sacrifice(i, g int32) float64 {
 	for {
 		v := e.victim(i, c)
 		if v < 0 {
-			return 0
+			return 0, 0
 		}
+		class = max(class, e.Jobs[v].Class)
 		e.remove(c, v)
 		c.set = e.running(c, e.Sets.nodes[c.set].mech)
 		if e.gain(i, g) > 0 {
-			return e.Jobs[v].size()
+			return e.Jobs[v].size(), class
 		}
 	}
 }
 
-// victim is the largest job on a card that may stop for another, or -1.
+// victim is the largest job of the lowest class on a card that may stop for another, or -1.
 func (e *Engine) victim(i int32, c *state) int32 {
 	best := int32(-1)
 	j := &e.Jobs[i]
@@ -89,7 +90,7 @@ func (e *Engine) victim(i int32, c *state) int32 {
 		o := &e.Jobs[v]
 		least := float64(stopFactor*(j.size()/j.weight())) + float64(o.Restart)*One*float64(o.Width)
 		yields := o.Yields && o.Class < j.Class || o.Stoppable && e.rule.Stop && o.Class == j.Class && o.Tier >= j.Tier && !o.Due && o.size()/o.weight() > least
-		if yields && len(o.On) > 0 && !e.lives[v].stopped && (best < 0 || o.size() > e.Jobs[best].size()) {
+		if yields && len(o.On) > 0 && !e.lives[v].stopped && (best < 0 || cmp.Or(cmp.Compare(e.Jobs[best].Class, o.Class), cmp.Compare(o.size(), e.Jobs[best].size())) > 0) {
 			best = v
 		}
 	}

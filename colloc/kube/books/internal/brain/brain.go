@@ -10,10 +10,10 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Run is a run of a job on one card.
+// Run is a run of a job on its cards.
 type Run struct {
 	Job         dispatch.Job
-	Card        string
+	Cards       []string
 	Came        time.Time // the job
 	Since, Till time.Time // Till is zero while it runs
 }
@@ -57,8 +57,10 @@ func New(mind dispatch.Mind, cards []colloc.GPU, runs []Run, first, now time.Tim
 		r := &runs[i]
 		until(r.Since)
 		at := r.Since.Sub(first)
-		if err := d.Tell(at, dispatch.Adopted{Job: r.Job, Run: uint64(i) + 1, GPUs: []string{r.Card}}); err != nil && r.Till.IsZero() {
-			_ = d.Tell(at, dispatch.Drained{GPU: r.Card}) // once is enough
+		if err := d.Tell(at, dispatch.Adopted{Job: r.Job, Run: uint64(i) + 1, GPUs: r.Cards}); err != nil && r.Till.IsZero() {
+			for _, id := range r.Cards {
+				_ = d.Tell(at, dispatch.Drained{GPU: id}) // once is enough
+			}
 		}
 	}
 	until(now)

@@ -21,8 +21,6 @@ type Cluster struct {
 	Nodes  map[string]*Node
 	Cards  map[string]*Card // by ID
 	Tasks  map[types.UID]*Entry
-	// Rooms are the cards that are kept for a pod or a gang while others leave them.
-	Rooms map[string][]string
 	// Company is the pods on all nodes. Moving are those that wait and that a pod that comes may let be placed.
 	Company *company.Index
 	Moving  map[types.UID]bool
@@ -51,7 +49,7 @@ func New(byClaims bool, volumes func(namespace string, claims []string, node *co
 		Nodes: map[string]*Node{}, slices: map[string]map[string]*resourcev1.ResourceSlice{}, Cards: map[string]*Card{},
 		Tasks: map[types.UID]*Entry{}, others: map[types.UID]*other{}, carry: map[string]map[types.UID]*Entry{},
 		held: map[claims.Device]map[types.UID]bool{}, holds: map[types.UID][]claims.Device{},
-		classes: map[string]int{}, Rooms: map[string][]string{},
+		classes: map[string]int{},
 	}
 	cl.Company = company.New(func(name string) *corev1.Node {
 		if n := cl.Nodes[name]; n != nil {

@@ -107,7 +107,9 @@ const (
 
 // Entry is a pod of ours.
 type Entry struct {
-	Pod     *corev1.Pod
+	Pod     *corev1.Pod // see SetPod
+	Demand  api.Demand  // of its annotations; Misread says why it cannot be read
+	Misread error
 	Phase   pods.Phase
 	State   State
 	Task    colloc.Task
@@ -132,6 +134,12 @@ type Entry struct {
 	Spared  time.Time     // until then it is not evicted for others
 	On      *Node         // where its requests count
 	asks    nodes.Amounts // those that count there
+}
+
+// SetPod takes in a pod as it was read.
+func (e *Entry) SetPod(pod *corev1.Pod) {
+	e.Pod = pod
+	e.Demand, e.Misread = api.ReadDemand(pod.Annotations)
 }
 
 // Lost reports whether a card of a pod that is placed is gone.

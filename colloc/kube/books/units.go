@@ -3,14 +3,39 @@ package books
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"example.com/colloc/colloc/kube/books/internal/cluster"
 
-	"example.com/colloc/colloc/kube/gangs"
 	"example.com/colloc/colloc/kube/pods"
 )
+
+// unit is what starts together, one job to the Dispatcher: a pod, or those of a gang that have no place yet.
+type unit struct {
+	job  string           // its ID
+	pods []*cluster.Entry // alike, the oldest first
+	gang *band            // nil for a pod
+}
+
+func (u *unit) first() *cluster.Entry { return u.pods[0] }
+func (u *unit) priority() int         { return u.first().Task.Priority }
+
+// each is how many GPUs of its node a pod has, width how many all have.
+func (u *unit) each() int  { return max(1, u.first().Task.GPUs) }
+func (u *unit) width() int { return len(u.pods) * u.each() }
+
+// only is the product on which the other pods of the gang run; empty is any.
+func (u *unit) only() string {
+	if u.gang != nil {
+		for _, e := range u.gang.placed {
+			if len(e.Cards) > 0 {
+				return e.Cards[0].GPU.Model.Name
+			}
+		}
+	}
+	return ""
+}
 
 // band is the pods of a gang.
 type band struct {
@@ -70,15 +95,16 @@ func (b *Books) bands() map[string]*band {
 	return all
 }
 
-// gathered returns the gangs that can be decided: those that have begun first, then those
-// of the highest priority, then the oldest. Pods of the others are told why they wait.
-func (b *Books) gathered(r *Round, s *shares) []*band {
-	var ready []*band
+// gathered returns the gangs that can be decided. Pods of the others are told why they wait.
+func (b *Books) gathered(r *Round, s *shares) []*unit {
+	var ready []*unit
 	now := b.config.Now()
-	for _, g := range b.bands() {
+	all := b.bands()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		g := all[key]
 		due := slices.ContainsFunc(g.waiting, func(e *cluster.Entry) bool { return e.Tried != b.cluster.Changed })
 		late := slices.ContainsFunc(g.waiting, func(e *cluster.Entry) bool { return now.Before(e.Until) })
-		if !due || late {
+		if len(g.waiting) == 0 || late || !due && !b.looksAhead() && !b.promised[key] {
 			continue
 		}
 		next, whole := g.next()
@@ -88,29 +114,28 @@ func (b *Books) gathered(r *Round, s *shares) []*band {
 		case !b.alike(next):
 			b.wait(r, next, Fault, fmt.Sprintf("%s: its pods differ in what they ask for, in priority or in Profile; make them equal", g))
 		case !s.take(next[0].Pod.Namespace, len(next)*max(1, next[0].Task.GPUs)):
-			r.Refusals = append(r.Refusals, s.refuse(next)...)
+			if due {
+				r.Refusals = append(r.Refusals, s.refuse(next)...)
+			}
 			continue
 		default:
-			ready = append(ready, g)
+			ready = append(ready, &unit{g.Key, next, g})
 		}
 		if g.Open && whole {
 			continue // the others come after these
 		}
 		b.wait(r, g.waiting[len(next):], GangFull, g.String()+" has all its pods without this one")
 	}
-	slices.SortFunc(ready, func(x, y *band) int {
-		p, q := x.waiting[0], y.waiting[0]
-		return cmp.Or(cmp.Compare(min(1, len(y.placed)), min(1, len(x.placed))), cmp.Compare(q.Task.Priority, p.Task.Priority),
-			cmp.Compare(s.held[p.Pod.Namespace], s.held[q.Pod.Namespace]), p.Pod.CreationTimestamp.Compare(q.Pod.CreationTimestamp.Time), strings.Compare(x.Key, y.Key))
-	})
 	return ready
 }
 
-// wait tells pods why they wait, and that they were tried.
+// wait tells pods why they wait, and that they were tried. What was said since the last change is not said again.
 func (b *Books) wait(r *Round, list []*cluster.Entry, reason, text string) {
 	for _, e := range list {
-		e.Tried = b.cluster.Changed
-		r.Refusals = append(r.Refusals, Refusal{Pod: e.Pod, Reason: reason, Text: text})
+		if e.Tried != b.cluster.Changed {
+			e.Tried = b.cluster.Changed
+			r.Refusals = append(r.Refusals, Refusal{Pod: e.Pod, Reason: reason, Text: text})
+		}
 	}
 }
 
@@ -119,56 +144,30 @@ func (b *Books) alike(list []*cluster.Entry) bool {
 	return !slices.ContainsFunc(list, func(e *cluster.Entry) bool { return !b.cluster.Alike(e, list[0]) || e.Task.GPUs != list[0].Task.GPUs })
 }
 
-// crowd is gangs that ask for the same, of one priority, in order.
-type crowd struct {
-	gangs []*band
-	ask   gangs.Ask
-	first *cluster.Entry // one like all of them
-	only  string         // the product on which its other pods run; empty is any
-}
-
-// crowds puts gangs together that ask for the same. One that has begun stands alone: it
-// goes on where it began; and so does one for which room was made.
-func (b *Books) crowds(ready []*band) []*crowd {
-	type key struct {
-		cluster.Likeness
-		ask gangs.Ask
-	}
-	var list []*crowd
-	known := map[key]*crowd{}
-	for _, g := range ready {
-		next, _ := g.next()
-		first := next[0]
-		k := key{b.cluster.Like(first), gangs.Ask{Pods: len(next), GPUs: first.Task.GPUs}}
-		c := known[k]
-		switch {
-		case len(g.placed) > 0 || len(b.cluster.Rooms[g.Key]) > 0:
-			c = &crowd{ask: k.ask, first: first, only: product(g.placed)}
-			list = append(list, c)
-		case c == nil:
-			c = &crowd{ask: k.ask, first: first}
-			known[k] = c
-			list = append(list, c)
+// Broken lists the pods that are placed and whose gangs lack others, with the text that
+// says so. They keep their cards: whoever made them decides whether they go on.
+func (b *Books) Broken() []Refusal {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []Refusal
+	for _, g := range b.bands() {
+		next, whole := g.next()
+		moves := slices.ContainsFunc(g.placed, func(e *cluster.Entry) bool { return e.State != cluster.Placed }) ||
+			whole && slices.ContainsFunc(next, func(e *cluster.Entry) bool { return e.Tried != b.cluster.Changed })
+		gone := g.lack()
+		for _, e := range g.placed {
+			if e.Lost() {
+				gone++
+			}
 		}
-		c.gangs = append(c.gangs, g)
+		if gone == 0 || moves || len(g.placed) == 0 || b.config.Shadow {
+			continue
+		}
+		for _, e := range g.placed {
+			list = append(list, Refusal{e.Pod, GangBroken, fmt.Sprintf(
+				"%s has lost %d of them; this one keeps its GPUs, and what its owner makes in their place is placed first", g, gone)})
+		}
 	}
+	slices.SortFunc(list, func(x, y Refusal) int { return cmp.Compare(x.Pod.UID, y.Pod.UID) })
 	return list
-}
-
-// key is that of a gang that stands alone.
-func (c *crowd) key() string {
-	if len(c.gangs) > 1 {
-		return ""
-	}
-	return c.gangs[0].Key
-}
-
-// product is that of the cards on which pods run; empty is that no card of theirs is there.
-func product(list []*cluster.Entry) string {
-	for _, e := range list {
-		if len(e.Cards) > 0 {
-			return e.Cards[0].GPU.Model.Name
-		}
-	}
-	return ""
 }
