@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner"
@@ -86,6 +87,8 @@ func (s *Station) keepLearned(ctx context.Context) {
 // follow learns from what happens to a job.
 func (s *Station) follow(e *runner.Event) {
 	r := &e.Record
+	s.learning.Lock()
+	defer s.learning.Unlock()
 	switch e.Kind {
 	case runner.EventStarted:
 		s.kinds.Join(r)
@@ -108,7 +111,16 @@ func (s *Station) follow(e *runner.Event) {
 	}
 }
 
-// model is the product of a device. Only who is told of events asks.
+// watch looks at the runs that are watched: enough may have been seen of one of which nothing is told.
+func (s *Station) watch(now time.Time) {
+	for _, id := range s.kinds.Watched() {
+		if r, ok := s.runner.Record(id); ok && r.State == runner.Running {
+			s.follow(&runner.Event{Kind: runner.EventProgress, At: now, Record: r})
+		}
+	}
+}
+
+// model is the product of a device. Only who learns asks.
 func (s *Station) model(id nvmlx.DeviceID) profile.GPUModel {
 	if _, known := s.models[id]; !known {
 		for _, g := range s.runner.GPUs() {

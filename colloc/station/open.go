@@ -85,7 +85,8 @@ func (s *Station) runnerConfig() runner.Config {
 	return runner.Config{
 		Dir: c.Dir, Source: c.Source, GPUs: c.GPUs, Planner: s.planner, PerGPU: c.PerGPU, Headroom: c.Headroom,
 		Mechanisms: c.Mechanisms, MPSPipeDir: c.MPSPipeDir, Gone: c.Gone, Env: env, Grace: c.Grace, Watch: c.Watch, Sync: c.Sync,
-		Owners: c.Everybody, Halt: runner.Halt{InARow: -1}, Users: c.users(), Serve: true, Noun: "job", Keep: c.Keep, Overrun: c.Overrun.Or(runner.OverrunStop), Beside: c.Beside, Objective: c.Objective, OnEvent: s.event, Clock: c.Clock,
+		Owners: c.Everybody, Halt: runner.Halt{InARow: -1}, Users: c.users(), Serve: true, Noun: "job", Keep: c.Keep, Overrun: c.Overrun.Or(runner.OverrunStop),
+		Window: min(runner.DefaultWindow, c.Profiling), Steady: 4 * c.Profiling, Beside: c.Beside, Objective: c.Objective, OnEvent: s.event, Clock: c.Clock,
 	}
 }
 

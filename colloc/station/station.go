@@ -34,6 +34,7 @@ type Station struct {
 
 	decider     http.Handler  // nil where nobody may ask
 	opened      chan struct{} // closed once runner is there: events come before
+	learning    sync.Mutex    // held while a run is learned from
 	kinds       *kinds.Book
 	kindsKeeper *keep.File[map[string]*profile.Profile]
 	peaksKeeper *keep.File[map[string]solo.Peaks]
@@ -91,6 +92,7 @@ func (s *Station) count(ctx context.Context) {
 	for {
 		now := s.config.Clock.Now()
 		s.turns.Charge(now, s.tenants())
+		s.watch(now)
 		if now.Sub(saved) >= s.config.saveEvery {
 			saved = now
 			if err := s.save(); err != nil {

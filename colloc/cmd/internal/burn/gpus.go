@@ -30,10 +30,20 @@ type fakeHistory struct {
 	points []fakePoint
 }
 
-// fakePoint is what a GPU had done until then.
+// fakePoint is what a GPU had done until then, in all and for processes that live.
 type fakePoint struct {
 	at  time.Time
 	sum account
+	of  map[int]account
+}
+
+// share is the part of the time since an earlier point that something took which had taken as much then and now.
+func (p *fakePoint) share(past *fakePoint, then, now time.Duration) profile.Opt[float64] {
+	window := p.at.Sub(past.at)
+	if window <= fakeWindow/20 {
+		return profile.Opt[float64]{}
+	}
+	return profile.Some(min(1, max(0, float64(now-then)/float64(window))))
 }
 
 // fakeWindow is how long the averages cover, as those of nvidia-smi do.
@@ -74,17 +84,24 @@ func (f *GPUs) Read(ctx context.Context, id nvmlx.DeviceID, what nvmlx.Fields) (
 	}
 	now, past := f.look(id)
 	s.At, s.Missing = now.at, nvmlx.Missing{}
-	if window := now.at.Sub(past.at); window > fakeWindow/20 {
-		share := func(now, past time.Duration) profile.Opt[float64] {
-			return profile.Some(min(1, max(0, float64(now-past)/float64(window))))
-		}
-		s.Window = window
-		s.GPUBusy, s.SMActive = share(now.sum.Busy, past.sum.Busy), share(now.sum.SM, past.sum.SM)
-		s.DRAMActive = share(now.sum.DRAM, past.sum.DRAM)
-		s.MemBusy = s.DRAMActive
-	}
+	s.Window = now.at.Sub(past.at)
+	s.GPUBusy, s.SMActive = now.share(&past, past.sum.Busy, now.sum.Busy), now.share(&past, past.sum.SM, now.sum.SM)
+	s.DRAMActive = now.share(&past, past.sum.DRAM, now.sum.DRAM)
+	s.MemBusy = s.DRAMActive
 	s.Keep(what)
 	return s, nil
+}
+
+// Processes implements nvmlx.ProcessReader: as drivers of data-centre GPUs do, it tells of each process how busy it keeps the GPU.
+func (f *GPUs) Processes(ctx context.Context, id nvmlx.DeviceID) ([]nvmlx.Process, error) {
+	all, err := f.Source.Processes(ctx, id)
+	now, past := f.look(id)
+	for i := range all {
+		if a, ok := now.of[all[i].PID]; ok {
+			all[i].SMBusy = now.share(&past, past.of[all[i].PID].Busy, a.Busy)
+		}
+	}
+	return all, err
 }
 
 // look adds up what one GPU did until now and until fakeWindow ago.
@@ -96,10 +113,11 @@ func (f *GPUs) look(id nvmlx.DeviceID) (now, past fakePoint) {
 		h = &fakeHistory{}
 		f.history[id] = h
 	}
-	now.at = time.Now()
+	now.at, now.of = time.Now(), make(map[int]account)
 	for pid, a := range readAccounts(f.dir, string(id)) {
 		if alive(pid) {
 			now.sum.add(a)
+			now.of[pid] = a
 			continue
 		}
 		h.gone.add(a)

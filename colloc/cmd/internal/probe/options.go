@@ -11,7 +11,7 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/grammar"
-	"example.com/colloc/colloc/cmd/internal/solo"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"

@@ -7,7 +7,8 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/find"
 	"example.com/colloc/colloc/cmd/internal/grammar"
-	"example.com/colloc/colloc/cmd/internal/solo"
+	"example.com/colloc/colloc/cmd/internal/screen"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/modelfile"
@@ -86,7 +87,7 @@ func (w *watched) write(now time.Time, whole bool) error {
 
 // report says what was seen, what is missing, and what to do with the file.
 func (w *watched) report(t *taskfile.Task, p *profile.Profile, timing *solo.Timing) {
-	w.say("%s", solo.Describe(t.ID, p, timing))
+	w.say("%s", screen.Measured(t.ID, p, timing))
 	for _, text := range t.Warnings {
 		w.say("note: %s", text)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/gpus"
-	"example.com/colloc/colloc/cmd/internal/solo"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/internal/procgroup"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/gpus"
-	"example.com/colloc/colloc/cmd/internal/solo"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/profile"
 )

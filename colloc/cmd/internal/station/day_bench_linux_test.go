@@ -205,7 +205,7 @@ func dayOfStation(b *testing.B, tasks []sim.Task, memory bool, flags ...string) 
 	b.Helper()
 	for b.Loop() {
 		l := dayLab(b)
-		l.serve(append([]string{"-profile", "500ms", "-sync=false"}, flags...)...)
+		l.serve(append([]string{"-profile", "500ms", "-watch", "50ms", "-sync=false"}, flags...)...)
 		client := api.NewClient(l.socket())
 		var ids []string
 		arrived := arrive(b, tasks, func(t *sim.Task) {

@@ -11,7 +11,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/cmd/internal/guest"
-	"example.com/colloc/colloc/cmd/internal/solo"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/profile"

@@ -215,14 +215,10 @@ func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[str
 func newSweep(o *options, jobs []grammar.Job, kinds map[string]*kind, h *host) *sweep {
 	s := &sweep{
 		o: o, jobs: jobs, byID: make(map[string]*grammar.Job, len(jobs)), host: h, kinds: kinds,
-		running: make(map[string]bool),
+		running: make(map[string]bool), largest: h.largest(o),
 	}
 	for i := range jobs {
 		s.byID[jobs[i].ID] = &jobs[i]
-	}
-	largest := h.largest(o)
-	for _, k := range kinds {
-		k.largest = largest
 	}
 	return s
 }

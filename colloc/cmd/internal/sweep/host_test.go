@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc/cmd/internal/gpus"
-	"example.com/colloc/colloc/cmd/internal/solo"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/grammar"
-	"example.com/colloc/colloc/cmd/internal/solo"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
 
@@ -20,9 +21,9 @@ func TestTimeAlone(t *testing.T) {
 		byID: make(map[string]*grammar.Job),
 		kinds: map[string]*kind{
 			"other": {},
-			"k": {Solo: solo.Timing{
+			"k": {Kind: solo.Kind{Timing: solo.Timing{
 				Run: "a", Startup: profile.Some(time.Second), Step: profile.Some(100 * time.Millisecond), Whole: profile.Some(12 * time.Second),
-			}},
+			}}},
 		},
 	}
 	for i := range s.jobs {
@@ -92,7 +93,7 @@ func TestNewKinds(t *testing.T) {
 	} {
 		known := make(map[string]*kind)
 		for _, name := range tt.known {
-			known[name] = &kind{Name: name, Profile: p}
+			known[name] = &kind{name, solo.Kind{Profile: p}}
 		}
 		kinds := newKinds(tt.jobs, known)
 		if a, b := kinds["a"].Profile == p, kinds["b"] != nil && kinds["b"].Profile == p; a != tt.a || b != tt.b || kinds["a"].Name != "a" {
@@ -108,7 +109,7 @@ func TestSaveKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[string]*kind{"train": {Name: "train", Profile: &p}}
+	kinds := map[string]*kind{"train": {"train", solo.Kind{Profile: &p}}}
 	path := filepath.Join(t.TempDir(), profileName)
 	if err := saveKinds(path, kinds); err != nil {
 		t.Fatal(err)
@@ -138,44 +139,47 @@ func TestSaveKinds(t *testing.T) {
 
 func TestConclude(t *testing.T) {
 	at := func(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
-	sample := func(seconds, busy float64) profile.Sample {
-		return profile.Sample{At: at(seconds), GPUBusy: profile.Some(busy), MemUsed: profile.Some(9 * profile.GiB)}
-	}
-	steps := func(n int64) *runner.Record {
-		return &runner.Record{Step: profile.Some(n), Peak: profile.Some(profile.Bytes(n) * profile.GiB)}
+	sample := func(seconds, busy float64) *nvmlx.Sample {
+		return &nvmlx.Sample{Device: "gpu0", Sample: profile.Sample{At: at(seconds), GPUBusy: profile.Some(busy), MemUsed: profile.Some(9 * profile.GiB)}}
 	}
 	gpu, _ := profile.LookupGPU("A100-40GB")
-	k := &kind{Name: "train"}
+	k, rules := &kind{Name: "train"}, &solo.Rules{Enough: 10 * time.Second, Usual: usual, Blind: true}
+	follow := func(seconds float64, n int64) bool {
+		r := record("a", runner.Running, func(r *runner.Record) { r.Step, r.Peak = profile.Some(n), profile.Some(profile.Bytes(n)*profile.GiB) })
+		learned, err := k.Follow(at(seconds), k.Name, &r, rules, gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return learned
+	}
 	first := record("a", runner.Running, nil)
 	other := record("b", runner.Running, nil)
-	k.begin(noon, &first)
-	k.begin(noon, &other) // is not watched: somebody is
-	w := k.watched
-	if !k.watches("a") || w.Done(at(19), 10*time.Second) || !w.Done(at(20), 10*time.Second) {
-		t.Error("without a step a task is watched for twice as long")
+	if !k.Begin(noon, &first, false) || k.Begin(noon, &other, false) || k.Watched() != &first {
+		t.Error("the second is watched, too")
 	}
-	w.Sample(sample(1, 0)) // it loads its data
-	k.progress(at(5), steps(2))
-	w.Sample(sample(6, 0.5))
-	w.Sample(sample(7, 0.7))
-	k.progress(at(7), steps(6))
-	k.progress(at(8), steps(6))
-	if w.Done(at(14), 10*time.Second) || !w.Done(at(15), 10*time.Second) {
+	k.Sample(sample(1, 0)) // it loads its data
+	follow(5, 2)
+	k.Sample(sample(6, 0.5))
+	k.Sample(sample(7, 0.7))
+	follow(7, 6)
+	follow(8, 6)
+	if follow(14, 6) || !follow(15, 6) {
 		t.Error("with steps a task is watched from the first on")
 	}
-	if err := k.conclude(at(15), gpu); err != nil {
-		t.Fatal(err)
-	}
 	want := solo.Timing{Run: "a", Watched: 15 * time.Second, Startup: profile.Some(4 * time.Second), Step: profile.Some(500 * time.Millisecond)}
-	if k.Solo != want || k.watched != nil {
-		t.Errorf("%+v, want %+v", k.Solo, want)
+	if k.Timing != want || k.Watched() != nil {
+		t.Errorf("%+v, want %+v", k.Timing, want)
 	}
 	busy, peak := k.Profile.Vector.Or(profile.MeanGPUBusy, -1), k.Profile.Vector.Or(profile.PeakMemory, -1)
-	if math.Abs(busy-0.6) > 1e-9 || k.measured().Vector.Or(profile.PeakMemory, -1) != float64(6*profile.GiB) || peak < 6.1*float64(profile.GiB) || peak > 6.4*float64(profile.GiB) {
+	if math.Abs(busy-0.6) > 1e-9 || k.Measured().Vector.Or(profile.PeakMemory, -1) != float64(6*profile.GiB) || peak < 6.1*float64(profile.GiB) || peak > 6.4*float64(profile.GiB) {
 		t.Errorf("busy %v, peak %v: want 0.6, without start-up, and 6 GiB, of the task alone, with a bound for the next", busy, peak)
 	}
+	saw := func(peak profile.Bytes, state runner.State) bool {
+		r := record("b", state, func(r *runner.Record) { r.Peak = profile.Some(peak) })
+		return k.Saw(&r, rules)
+	}
 	old := k.Profile
-	if k.bound(6*profile.GiB+profile.MiB, false) || !k.bound(7*profile.GiB, false) || old.Vector.Or(profile.PeakMemory, 0) != peak {
+	if saw(6*profile.GiB+profile.MiB, runner.Running) || !saw(7*profile.GiB, runner.Running) || old.Vector.Or(profile.PeakMemory, 0) != peak {
 		t.Error("a peak within the margin counts, a larger one does not, or changes a profile that is in use")
 	}
 	path := filepath.Join(t.TempDir(), profileName)
@@ -183,12 +187,12 @@ func TestConclude(t *testing.T) {
 		t.Fatal(err)
 	}
 	loaded, err := loadKinds(path)
-	if err != nil || len(loaded) != 1 || loaded["train"].Solo != k.Solo || loaded["train"].measured().Vector.Or(profile.PeakMemory, 0) != float64(7*profile.GiB) {
+	if err != nil || len(loaded) != 1 || loaded["train"].Timing != k.Timing || loaded["train"].Measured().Vector.Or(profile.PeakMemory, 0) != float64(7*profile.GiB) {
 		t.Errorf("loaded %+v, %v", loaded["train"], err)
 	}
 	for range 2 { // those that are over differ by half
-		k.bound(7*profile.GiB, true)
-		k.bound(14*profile.GiB, true)
+		saw(7*profile.GiB, runner.Succeeded)
+		saw(14*profile.GiB, runner.Succeeded)
 	}
 	if next := profile.BytesOf(k.Profile.Vector.Or(profile.PeakMemory, 0)); next < 18*profile.GiB || next > 28*profile.GiB {
 		t.Errorf("after runs of 7 and 14 GiB the next reserves %v", next)
@@ -199,22 +203,21 @@ func TestConclude(t *testing.T) {
 // steps are told without that, and its time with it.
 func TestConcludeEpochs(t *testing.T) {
 	gpu, _ := profile.LookupGPU("A100-40GB")
-	k := &kind{Name: "train"}
+	k, rules := &kind{Name: "train"}, &solo.Rules{Enough: 4 * time.Second, Blind: true}
 	first := record("a", runner.Running, nil)
-	k.begin(noon, &first)
+	k.Begin(noon, &first, false)
 	for _, tick := range []struct {
 		step     int64
 		restarts int
 	}{{step: 0, restarts: 0}, {step: 10, restarts: 0}, {step: 11, restarts: 1}, {step: 20, restarts: 1}} {
 		seconds := float64(tick.step)/10 + 2*float64(tick.restarts)
 		r := record("a", runner.Running, func(r *runner.Record) { r.Step, r.Restarts = profile.Some(tick.step+1), tick.restarts })
-		k.progress(noon.Add(time.Duration(seconds*float64(time.Second))), &r)
+		if learned, err := k.Follow(noon.Add(time.Duration(seconds*float64(time.Second))), k.Name, &r, rules, gpu); err != nil || learned != (tick.step == 20) {
+			t.Fatalf("at step %d: learned %t, %v", tick.step, learned, err)
+		}
 	}
-	if err := k.conclude(noon.Add(4*time.Second), gpu); err != nil {
-		t.Fatal(err)
-	}
-	if within := k.Profile.Vector.Or(profile.MedianStepTime, 0); math.Abs(within-0.1) > 1e-9 || k.Solo.Step.Or(0) != 200*time.Millisecond {
-		t.Errorf("a step takes %v s, and %v with what is between epochs; want 0.1 s and 200 ms", within, k.Solo.Step)
+	if within := k.Profile.Vector.Or(profile.MedianStepTime, 0); math.Abs(within-0.1) > 1e-9 || k.Timing.Step.Or(0) != 200*time.Millisecond {
+		t.Errorf("a step takes %v s, and %v with what is between epochs; want 0.1 s and 200 ms", within, k.Timing.Step)
 	}
 }
 

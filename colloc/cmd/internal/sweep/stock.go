@@ -79,8 +79,8 @@ func (s *sweep) whole(records []runner.Record) map[*kind]float64 {
 	for i := range records {
 		r := &records[i]
 		k := s.kindOf(r)
-		if step, ok := k.Solo.Step.Get(); ok && r.Total.Or(0) > 0 {
-			whole[k] = k.Solo.Startup.Or(0).Seconds() + float64(r.Total.Or(0))*step.Seconds()
+		if step, ok := k.Timing.Step.Get(); ok && r.Total.Or(0) > 0 {
+			whole[k] = k.Timing.Startup.Or(0).Seconds() + float64(r.Total.Or(0))*step.Seconds()
 		} else if r.State == runner.Succeeded {
 			d, _ := s.alone(r)
 			sum[k] += d.Seconds()
@@ -123,13 +123,13 @@ const (
 func (s *sweep) alone(r *runner.Record) (time.Duration, basis) {
 	took := r.Ended.Sub(r.Started)
 	k := s.kindOf(r)
-	if run, ok := k.Solo.Whole.Get(); ok && k.Solo.Run == r.Task.ID {
+	if run, ok := k.Timing.Whole.Get(); ok && k.Timing.Run == r.Task.ID {
 		return run, measuredAlone
 	}
-	step, okStep := k.Solo.Step.Get()
+	step, okStep := k.Timing.Step.Get()
 	steps, okSteps := r.Step.Get()
-	if okStep && okSteps && (r.Restarts == 0 || k.Solo.Restarts > 0) {
-		return k.Solo.Startup.Or(0) + time.Duration(steps)*step, measuredRate
+	if okStep && okSteps && (r.Restarts == 0 || k.Timing.Restarts > 0) {
+		return k.Timing.Startup.Or(0) + time.Duration(steps)*step, measuredRate
 	}
 	return time.Duration(took.Seconds() * speedOf(r) * float64(time.Second)), estimated
 }

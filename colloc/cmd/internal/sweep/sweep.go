@@ -15,6 +15,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/cmd/internal/joblog"
 	"example.com/colloc/colloc/cmd/internal/screen"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/nvmlx"
@@ -37,6 +38,8 @@ type sweep struct {
 	mu    sync.Mutex
 	err   error // what keeps the sweep from its books
 	kinds map[string]*kind
+	// largest is what the largest GPU offers.
+	largest profile.Bytes
 	// stopSampling is called when every kind is known.
 	stopSampling func()
 	unseen       bool          // that no GPU memory is seen was told
@@ -79,7 +82,7 @@ func newKinds(jobs []grammar.Job, known map[string]*kind) map[string]*kind {
 	if len(kinds) == 1 && len(known) == 1 && !found {
 		for name := range kinds {
 			for _, k := range known {
-				kinds[name] = &kind{Name: name, Profile: k.Profile, Peaks: k.Peaks, Solo: k.Solo}
+				kinds[name] = &kind{name, k.Kind}
 			}
 		}
 	}
@@ -229,21 +232,16 @@ func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 	k, r := s.kinds[j.Kind], &e.Record
 	switch e.Kind {
 	case runner.EventStarted:
-		if s.station == nil {
-			k.begin(e.At, r)
+		if s.station == nil && k.Profile == nil {
+			k.Begin(e.At, r, false)
 		}
 		s.link(r)
-		s.running[j.ID] = true
-		s.together = max(s.together, len(s.running))
+		fallthrough
 	case runner.EventAdopted:
 		s.running[j.ID] = true
 		s.together = max(s.together, len(s.running))
 	case runner.EventProgress:
-		s.grow(k, r)
-		if k.watches(j.ID) {
-			k.progress(e.At, r)
-			s.learn(k, e.At)
-		}
+		s.learn(k, e.At, r)
 	case runner.EventRecovering, runner.EventRetry, runner.EventStopped:
 		if r.State == runner.Running { // it is only told to stop
 			return
@@ -256,23 +254,13 @@ func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 			s.recoveries++
 		default:
 		}
-		if k.watches(j.ID) {
-			k.watched = nil // the next one is watched instead
-		}
+		s.learn(k, e.At, r)
 	case runner.EventFinished:
 		delete(s.running, j.ID)
 		if r.State == runner.Failed {
 			s.failed = *r
 		}
-		if k.watches(j.ID) && r.State == runner.Succeeded {
-			k.progress(e.At, r)
-			run := r.Ended.Sub(r.Started)
-			s.conclude(k, e.At)
-			k.Solo.Whole = profile.Some(run)
-		} else if k.watches(j.ID) {
-			k.watched = nil
-		}
-		s.grow(k, r)
+		s.learn(k, e.At, r)
 		s.fail(s.log.Add(j, r))
 	default:
 	}
@@ -283,9 +271,8 @@ func (s *sweep) sample(sample nvmlx.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.kinds {
-		if k.watched != nil && k.gpu == sample.Device {
-			k.watched.Sample(sample.Sample)
-			s.learn(k, sample.At)
+		if k.Sample(&sample) {
+			s.learn(k, sample.At, k.Watched())
 		}
 	}
 }
@@ -295,40 +282,33 @@ func (s *sweep) curious() bool {
 	return slices.ContainsFunc(s.jobs, func(j grammar.Job) bool { return s.kinds[j.Kind].Profile == nil })
 }
 
-// learn describes the tasks of a kind once enough was seen of one.
-func (s *sweep) learn(k *kind, now time.Time) {
-	if k.watched.Done(now, s.o.profiling) {
-		s.conclude(k, now)
-	}
-}
+// usual is by what share tasks are believed to differ that -by says are alike.
+const usual = 0.01
 
-// conclude ends the watch: from now on tasks of the kind can share.
-func (s *sweep) conclude(k *kind, now time.Time) {
-	if err := k.conclude(now, s.host.models[k.gpu]); err != nil {
+// learn takes what was seen of a task for its kind: once enough was seen of the one that is watched, tasks of the kind can share, and
+// they reserve what follows from what one of them was seen to need.
+func (s *sweep) learn(k *kind, now time.Time, r *runner.Record) {
+	rules, most := &solo.Rules{Enough: s.o.profiling, Usual: usual, Largest: s.largest, Blind: true}, k.Peaks.Most
+	learned, err := k.Follow(now, k.Name, r, rules, s.host.models[r.GPU])
+	switch {
+	case err != nil:
 		s.fail(err)
 		return
-	}
-	s.show.Note(k.String())
-	if _, ok := k.Profile.Vector.Get(profile.PeakMemory); !ok && !s.unseen && s.o.memory == 0 && s.o.taskGPUs == 1 {
-		s.unseen = true
-		s.show.Note("no GPU memory was seen of the tasks: each keeps a GPU to itself; give -mem")
-	}
-	s.spread(k)
-	if !s.curious() {
-		s.stopSampling()
-	}
-}
-
-// grow lets the tasks of a kind reserve what follows from what one of them was seen to need.
-func (s *sweep) grow(k *kind, r *runner.Record) {
-	most := k.Peaks.Most
-	if s.o.memory > 0 || !k.bound(r.Peak.Or(0), r.State == runner.Succeeded) {
+	case learned:
+		s.show.Note(k.String())
+		if _, ok := k.Profile.Vector.Get(profile.PeakMemory); !ok && !s.unseen && s.o.memory == 0 && s.o.taskGPUs == 1 {
+			s.unseen = true
+			s.show.Note("no GPU memory was seen of the tasks: each keeps a GPU to itself; give -mem")
+		}
+	case s.o.memory > 0 || !k.Saw(r, rules):
 		return
-	}
-	if k.Peaks.Most > most {
+	case k.Peaks.Most > most:
 		s.show.Note(fmt.Sprintf("%s uses %v, more than was measured: tasks like it reserve as much from now on", r.Task.ID, k.Peaks.Most))
 	}
 	s.spread(k)
+	if learned && !s.curious() {
+		s.stopSampling()
+	}
 }
 
 // spread tells the runner what is known of the tasks of a kind, and keeps it.

@@ -2,12 +2,10 @@ package kinds
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"time"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/nvmlx"
@@ -18,36 +16,28 @@ import (
 // that come late are not learned.
 const MaxKinds = 2_000
 
+// usual is by what share runs of a program are believed to differ before they are seen: their arguments and data do.
+const usual = 0.1
+
 // Book is what is known of kinds. It is safe for concurrent use.
 type Book struct {
 	enough time.Duration
 	shared bool
 
-	mu      sync.Mutex
-	known   map[string]*profile.Profile // with a bound for the peak of the next run
-	peaks   map[string]solo.Peaks
-	watched map[string]*watch // by kind
-}
-
-type watch struct {
-	*solo.Watch
-	gpu nvmlx.DeviceID
+	mu    sync.Mutex
+	kinds map[string]*solo.Kind
 }
 
 // New goes on with what was known, of kinds that were known before peaks were kept by what their profiles say. A run is watched for so long from its first step on;
 // shared says that what is seen of one user's run holds for all users'.
 func New(enough time.Duration, shared bool, known map[string]*profile.Profile, peaks map[string]solo.Peaks) *Book {
-	b := &Book{enough: enough, shared: shared, known: maps.Clone(known), peaks: maps.Clone(peaks), watched: make(map[string]*watch)}
-	if b.known == nil {
-		b.known = make(map[string]*profile.Profile)
-	}
-	if b.peaks == nil {
-		b.peaks = make(map[string]solo.Peaks)
-	}
-	for kind, p := range b.known {
-		if b.peaks[kind].N == 0 && p != nil {
-			b.peaks[kind] = b.peaks[kind].Saw(profile.BytesOf(p.Vector.Or(profile.PeakMemory, 0)), true)
+	b := &Book{enough: enough, shared: shared, kinds: make(map[string]*solo.Kind)}
+	for name, p := range known {
+		k := &solo.Kind{Profile: p, Peaks: peaks[name]}
+		if k.Peaks.N == 0 && p != nil {
+			k.Peaks = k.Peaks.Saw(profile.BytesOf(p.Vector.Or(profile.PeakMemory, 0)), true)
 		}
+		b.kinds[name] = k
 	}
 	return b
 }
@@ -78,14 +68,23 @@ func (b *Book) Same(r, other *queue.Record) bool {
 func (b *Book) Known() (known map[string]*profile.Profile, peaks map[string]solo.Peaks) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return maps.Clone(b.known), maps.Clone(b.peaks)
+	known, peaks = make(map[string]*profile.Profile), make(map[string]solo.Peaks)
+	for name, k := range b.kinds {
+		if k.Profile != nil {
+			known[name], peaks[name] = k.Profile, k.Peaks
+		}
+	}
+	return known, peaks
 }
 
 // Of returns what is known of a user's kind; nil is nothing.
 func (b *Book) Of(uid uint32, kind string) *profile.Profile {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.known[b.name(uid, kind)]
+	if k := b.kinds[b.name(uid, kind)]; k != nil {
+		return k.Profile
+	}
+	return nil
 }
 
 // Begin watches a run that starts, if no other of its kind is watched and the kind is
@@ -93,37 +92,24 @@ func (b *Book) Of(uid uint32, kind string) *profile.Profile {
 func (b *Book) Begin(at time.Time, r *queue.Record, beside bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kind := b.nameOf(r)
-	known := b.known[kind]
-	if kind == "" || b.watched[kind] != nil || r.Task.Memory > 0 || r.Task.Width() > 1 || known == nil && b.full(kind) {
+	name := b.nameOf(r)
+	k := b.kinds[name]
+	if name == "" || r.Task.Width() > 1 || k == nil && b.full(name) {
 		return false
 	}
-	if known != nil && (beside || !onlyMemory(known)) {
-		return false
+	if k == nil {
+		k = new(solo.Kind)
+		b.kinds[name] = k
 	}
-	w := &watch{solo.Begin(r.Task.ID, at), r.GPU}
-	if beside {
-		w.Join()
-	}
-	b.watched[kind] = w
-	return true
-}
-
-// onlyMemory reports whether a profile is of a run that was never watched alone.
-func onlyMemory(p *profile.Profile) bool {
-	_, busy := p.Vector.Get(profile.MeanGPUBusy)
-	_, step := p.Vector.Get(profile.MedianStepTime)
-	return !busy && !step
+	return (k.Profile == nil || !beside && k.OnlyMemory()) && k.Begin(at, r, beside)
 }
 
 // Join notes that a run starts on a GPU: what that does tells no more of another one there.
 func (b *Book) Join(r *queue.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, w := range b.watched {
-		if w.gpu == r.GPU && w.Run() != r.Task.ID {
-			w.Join()
-		}
+	for _, k := range b.kinds {
+		k.Join(r)
 	}
 }
 
@@ -131,7 +117,7 @@ func (b *Book) Join(r *queue.Record) {
 func (b *Book) full(kind string) bool {
 	user, _, _ := strings.Cut(kind, ":")
 	n := 0
-	for name := range b.known {
+	for name := range b.kinds {
 		if b.shared || strings.HasPrefix(name, user+":") {
 			n++
 		}
@@ -143,11 +129,21 @@ func (b *Book) full(kind string) bool {
 func (b *Book) Sample(s *nvmlx.Sample) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, w := range b.watched {
-		if w.gpu == s.Device {
-			w.Sample(s.Sample)
+	for _, k := range b.kinds {
+		k.Sample(s)
+	}
+}
+
+// Watched are the tasks whose runs are watched.
+func (b *Book) Watched() (tasks []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range b.kinds {
+		if r := k.Watched(); r != nil {
+			tasks = append(tasks, r.Task.ID)
 		}
 	}
+	return tasks
 }
 
 // Progress notes how far a run is, or that it is over; known is true if its kind is known
@@ -155,62 +151,18 @@ func (b *Book) Sample(s *nvmlx.Sample) {
 func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel, largest profile.Bytes) (known bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kind := b.nameOf(r)
-	w := b.watched[kind]
-	if w == nil || w.Run() != r.Task.ID {
-		return b.grow(r, largest), nil
-	}
-	if r.State == queue.Queued || r.State.Over() && r.State != queue.Succeeded {
-		delete(b.watched, kind) // the next one is watched instead
+	name := b.nameOf(r)
+	k := b.kinds[name]
+	if k == nil {
 		return false, nil
 	}
-	w.Peak(r.Peak)
-	w.Step(at, r.Step, r.Restarts)
-	if !r.State.Over() && (!w.Done(at, b.enough) || r.Peak.IsZero()) {
-		return false, nil
+	rules := &solo.Rules{Enough: b.enough, Usual: usual, Largest: largest, Blind: r.Task.Memory > 0}
+	if w := k.Watched(); w == nil || w.Task.ID != r.Task.ID {
+		return r.Task.Width() == 1 && k.Saw(r, rules), nil
 	}
-	delete(b.watched, kind)
-	if r.Peak.IsZero() {
-		return false, nil // it used no GPU: that tells nothing
+	learned, err := k.Follow(at, name, r, rules, gpu)
+	if !learned && err == nil && k.Watched() == nil && r.State == queue.Succeeded {
+		return k.Saw(r, rules), nil // it was beside others, and its kind is known
 	}
-	if w.Joined() && b.known[kind] != nil {
-		return b.grow(r, largest), nil
-	}
-	if w.Joined() {
-		w.Busy(whole(r))
-	}
-	p, _, err := w.Conclude(at, profile.Spec{Model: profile.Model{Name: kind}, Training: profile.Training{BatchSize: 1}}, gpu)
-	if err != nil {
-		return false, err
-	}
-	b.known[kind] = p
-	b.saw(kind, r, largest)
-	return true, nil
-}
-
-// whole is the share of the GPU that a run would have alone, of what it was seen to have beside others.
-func whole(r *queue.Record) profile.Opt[float64] {
-	busy, ok := r.Busy.Get()
-	if !ok || busy <= 0 {
-		return profile.Opt[float64]{}
-	}
-	const slowest = 0.25 // a prediction of less says little
-	return profile.Some(min(1, busy/min(1, max(slowest, r.Speed.Or(r.Predicted.Value)))))
-}
-
-// usual is by what share runs of a program are believed to differ before they are seen: their arguments and data do.
-const usual = 0.1
-
-// saw lets a kind be known by what its next run may use, after what a run was seen to use; true if that is new.
-func (b *Book) saw(kind string, r *queue.Record, largest profile.Bytes) bool {
-	was := b.known[kind]
-	b.peaks[kind] = b.peaks[kind].Saw(r.Peak.Or(0), r.State == queue.Succeeded)
-	b.known[kind] = b.peaks[kind].Bounded(was, usual, colloc.MeasuredMargin, largest)
-	return b.known[kind] != was
-}
-
-// grow lets what a run was seen to use count for its kind, if that is known.
-func (b *Book) grow(r *queue.Record, largest profile.Bytes) bool {
-	kind := b.nameOf(r)
-	return b.known[kind] != nil && r.Peak.Or(0) > 0 && r.Task.Width() == 1 && b.saw(kind, r, largest)
+	return learned, err
 }

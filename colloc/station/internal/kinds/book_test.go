@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
@@ -26,7 +27,7 @@ func TestUsers(t *testing.T) {
 		run := func(uid uint32) *queue.Record {
 			return &queue.Record{Task: queue.Task{ID: "1", Kind: "train", Owner: &queue.Owner{UID: uid}}}
 		}
-		b.known[b.nameOf(run(1))] = &p
+		b.kinds[b.nameOf(run(1))] = &solo.Kind{Profile: &p}
 		if b.Of(1, "train") != &p || (b.Of(2, "train") == &p) != shared || b.Same(run(1), run(2)) != shared {
 			t.Errorf("shared %v: the other user knows %v", shared, b.Of(2, "train"))
 		}
@@ -94,7 +95,7 @@ func TestFull(t *testing.T) {
 			return &queue.Record{Task: queue.Task{ID: kind, Kind: kind, Owner: &queue.Owner{UID: uid}}, GPU: "gpu", State: queue.Running, Peak: profile.Some(profile.GiB)}
 		}
 		for n := range MaxKinds - 1 {
-			b.known[b.nameOf(run(7, strconv.Itoa(n)))] = new(profile.Profile)
+			b.kinds[b.nameOf(run(7, strconv.Itoa(n)))] = &solo.Kind{Profile: new(profile.Profile)}
 		}
 		at := time.Unix(1000, 0)
 		last := run(7, "last")
