@@ -1,3 +1,3 @@
-// Package solo watches a run of a task that has its GPU to itself, and makes of what it
-// saw a description of tasks like it.
+// Package solo is what one run of a task tells of those that are alike: it watches the run, which should have its GPU to itself,
+// makes a description of what it saw, and bounds what the next ones need.
 package solo
