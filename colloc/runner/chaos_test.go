@@ -77,7 +77,7 @@ func helpChaos(args []string) error {
 			clock.offset.Store(int64(time.Duration(rand.Int64N(int64(4*time.Hour))) - 2*time.Hour))
 		}
 	}()
-	c.Clock, c.DiskFloor, c.Watch, c.PerGPU = clock, profile.MiB, 10*time.Millisecond, 2
+	c.Clock, c.floor, c.Watch, c.PerGPU = clock, profile.MiB, 10*time.Millisecond, 2
 	r, err := openSimply(context.Background(), c, &simplePlanner{})
 	if err != nil {
 		return err

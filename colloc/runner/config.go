@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"time"
 
@@ -24,15 +23,17 @@ const (
 	DefaultGrace  = 10 * time.Second
 	DefaultWatch  = time.Second
 	DefaultWindow = 10 * time.Second
-	DefaultQueue  = 1024
 	DefaultInARow = 5
 	DefaultSteady = 2 * time.Minute
-	// DefaultDiskFloor is the least free space of a disk for a task to start.
-	DefaultDiskFloor = 64 * profile.MiB
 	// DefaultLogLimit is how much room the output of a run may take on the disk.
 	DefaultLogLimit = profile.GiB
 	// Soon is what [Halt].InARow takes for the start of a task.
 	Soon = 10 * time.Second
+)
+
+const (
+	mostEvents = 1024
+	diskFloor  = 64 * profile.MiB
 )
 
 // Config says where a Runner keeps its state and how it treats tasks. Dir and
@@ -58,10 +59,6 @@ type Config struct {
 	// MemoryFloor is the least memory that must be free on a GPU, after headroom
 	// and reservations, for a task to start there.
 	MemoryFloor profile.Bytes
-	// DiskFloor is the least space that must be free on the disks of Dir and of a
-	// task's folder for it to start; 0 means [DefaultDiskFloor]. A run that fails
-	// while there is less is lost, not failed, see [Task].Retries.
-	DiskFloor profile.Bytes
 	// LogLimit is how much room the output of a run may take on the disk; 0 means
 	// [DefaultLogLimit], negative is without limit. Of more the beginning and the end stay
 	// and what is between is left out, while the task goes on: see [Record].LogDropped.
@@ -88,9 +85,6 @@ type Config struct {
 	// Env is the environment that tasks inherit, KEY=value; nil means this
 	// process's, an empty list none.
 	Env []string
-	// CPUs is the number of CPU cores for all tasks together; 0 means all. Each
-	// task gets an equal share, see [Task].CPUs.
-	CPUs int
 	// Group names the tasks' common group where experiments are tracked
 	// (WANDB_RUN_GROUP); empty sets none.
 	Group string
@@ -102,9 +96,6 @@ type Config struct {
 	// Window is how long a set of tasks must share a GPU for its speeds to be
 	// measured; 0 means 10 s.
 	Window time.Duration
-	// OutOfMemory are further patterns of output that tell lack of memory, beside
-	// those of PyTorch, TensorFlow, JAX and CUDA.
-	OutOfMemory []*regexp.Regexp
 	// Halt says when failures end the whole queue.
 	Halt Halt
 	// Overrun is what becomes of a task that uses more of a GPU's memory than was reserved
@@ -150,12 +141,12 @@ type Config struct {
 	// Noun is what people call a task, in the texts of events; empty means "task". Its plural
 	// takes an s.
 	Noun string
-	// Queue is how many events may wait for OnEvent before no further task is
-	// started; 0 means 1,024.
-	Queue int
 	// Clock is the time to go by; nil is nvmlx.SystemClock.
 	Clock nvmlx.Clock
 
+	floor  profile.Bytes                          // the least free space of a disk for a task to start; tests have their own
+	cores  int                                    // of the host; tests have their own
+	queue  int                                    // how many events may wait before no further task is started; tests have their own
 	space  supervise.Space                        // where processes are numbered; tests have their own
 	vmstat string                                 // the kernel's counters; tests have their own
 	free   func(dir string) (profile.Bytes, bool) // of a disk; tests have their own
@@ -165,7 +156,7 @@ type Config struct {
 // TaskThreads is how many threads a task is told to use on a host with so many
 // GPUs, if it does not say so itself: an equal share of the cores, at least one.
 func (c *Config) TaskThreads(gpus int) int {
-	cores, tasks := orDefault(c.CPUs, runtime.NumCPU()), gpus*orDefault(c.PerGPU, colloc.DefaultMaxSet)
+	cores, tasks := orDefault(c.cores, runtime.NumCPU()), gpus*orDefault(c.PerGPU, colloc.DefaultMaxSet)
 	return max(1, cores/max(1, tasks))
 }
 
@@ -235,13 +226,10 @@ func (c *Config) check() error {
 	check(c.PerGPU >= 0, "PerGPU", c.PerGPU, "0 for the default or more")
 	headroom := c.Headroom.Or(0)
 	check(headroom >= 0 && headroom < 1, "Headroom", headroom, "0 up to, not including, 1")
-	check(c.DiskFloor >= 0, "DiskFloor", int64(c.DiskFloor), "0 bytes for the default or more")
 	check(c.MemoryFloor >= 0, "MemoryFloor", int64(c.MemoryFloor), "0 bytes or more")
-	check(c.CPUs >= 0, "CPUs", c.CPUs, "0 for all or more")
 	check(c.Grace >= 0, "Grace", c.Grace, "0 for the default or more")
 	check(c.Watch >= 0, "Watch", c.Watch, "0 for the default or more")
 	check(c.Window >= 0, "Window", c.Window, "0 for the default or more")
-	check(c.Queue >= 0, "Queue", c.Queue, "0 for the default or more")
 	check(c.Overrun == OverrunReport || c.Overrun == OverrunStop, "Overrun", int(c.Overrun), "OverrunReport or OverrunStop")
 	check(c.Beside >= 0 && c.Beside <= 1, "Beside", c.Beside, "0 for never, up to 1")
 	check(c.Objective.Or(0) >= 0 && c.Objective.Or(0) <= 1, "Objective", c.Objective.Or(0), "0 to 1")
@@ -284,14 +272,13 @@ func (c *Config) fill() (err error) {
 	}
 	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
 	c.PerGPU = orDefault(c.PerGPU, colloc.DefaultMaxSet)
-	c.CPUs = orDefault(c.CPUs, runtime.NumCPU())
 	c.Grace = orDefault(c.Grace, DefaultGrace)
 	c.Watch = orDefault(c.Watch, DefaultWatch)
 	c.Window = orDefault(c.Window, DefaultWindow)
 	c.Noun = orDefault(c.Noun, "task")
-	c.Queue = orDefault(c.Queue, DefaultQueue)
 	c.Steady = orDefault(c.Steady, DefaultSteady)
-	c.DiskFloor = orDefault(c.DiskFloor, DefaultDiskFloor)
+	c.queue = orDefault(c.queue, mostEvents)
+	c.floor = orDefault(c.floor, diskFloor)
 	c.LogLimit = orDefault(c.LogLimit, DefaultLogLimit)
 	c.Halt.InARow = orDefault(c.Halt.InARow, DefaultInARow)
 	if len(c.Mechanisms) == 0 {

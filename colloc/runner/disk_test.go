@@ -26,7 +26,7 @@ func TestDiskFloor(t *testing.T) {
 	disk, dir := t.TempDir(), t.TempDir()
 	filler := filepath.Join(disk, "filler")
 	g := newRig(t, dir, gpuFile(1), func(c *Config) {
-		c.DiskFloor, c.Halt = profile.MiB, Halt{}
+		c.floor, c.Halt = profile.MiB, Halt{}
 		c.free = func(of string) (profile.Bytes, bool) {
 			if info, err := os.Stat(filler); of == disk && err == nil && info.Size() > 0 {
 				return profile.MiB - 1, true
@@ -61,7 +61,7 @@ func TestDiskFullAgain(t *testing.T) {
 	known := true
 	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) {
 		c.free = func(string) (profile.Bytes, bool) { return profile.GiB, known }
-		c.DiskFloor = 2 * profile.GiB
+		c.floor = 2 * profile.GiB
 	})
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -44,7 +44,7 @@ func (r *Runner) started(e *backlog.Entry, run int, p supervise.Process) {
 func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
 	line, vague := "", false
 	if !o.OK() {
-		line, vague = r.memoryPatterns.Line(e.Follower.Output(), e.Follower.Pattern().Step)
+		line, vague = oom.Line(e.Follower.Output(), e.Follower.Pattern().Step)
 	}
 	read := e.Follower.Follow(true)
 	r.mu.Lock()

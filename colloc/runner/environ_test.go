@@ -58,7 +58,7 @@ func TestEnvironment(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g := newRig(t, t.TempDir(), gpuFile(2), func(c *Config) {
-				c.CPUs = 12
+				c.cores = 12
 				c.Env = append([]string{"PATH=" + os.Getenv("PATH")}, test.env...)
 				if test.adjust != nil {
 					test.adjust(c)

@@ -16,7 +16,6 @@ import (
 	"example.com/colloc/colloc/runner/internal/body"
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/mailbox"
-	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/shared"
 	"example.com/colloc/colloc/runner/internal/supervise"
@@ -54,8 +53,7 @@ func Open(ctx context.Context, c Config) (*Runner, error) {
 // openWith opens a queue with a configuration that is checked and complete.
 func openWith(ctx context.Context, c Config, p fleet.Planner) (*Runner, error) {
 	r := &Runner{
-		config: c, memoryPatterns: oom.New(c.OutOfMemory),
-		warned: make(map[string]bool), disks: newDisks(c.free),
+		config: c, warned: make(map[string]bool), disks: newDisks(c.free),
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervise.Supervisor]bool),
 	}
 	if err := r.open(ctx, p); err != nil {

@@ -178,10 +178,10 @@ func (r *Runner) diskFull(dir, name string) string {
 		ask = r.disks.free
 	}
 	free, ok := ask(dir)
-	if !ok || free >= r.config.DiskFloor {
+	if !ok || free >= r.config.floor {
 		return ""
 	}
-	return fmt.Sprintf("the disk of %s is full: %v are free, want %v", name, free, r.config.DiskFloor)
+	return fmt.Sprintf("the disk of %s is full: %v are free, want %v", name, free, r.config.floor)
 }
 
 // disks are those of tasks. One that does not answer keeps nobody waiting for long: nobody knows then what is free.

@@ -52,7 +52,7 @@ func (r *Runner) Run(ctx context.Context) error {
 
 // step starts what can start, and says whether Run is done.
 func (r *Runner) step() (done bool, err error) {
-	crowded := r.events.Waiting() >= r.config.Queue
+	crowded := r.events.Waiting() >= r.config.queue
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {

@@ -277,7 +277,7 @@ func TestListener(t *testing.T) {
 	dir := t.TempDir()
 	var g *rig
 	g = newRig(t, dir, gpuFile(1), func(c *Config) {
-		c.Queue, c.Sync = 1, true
+		c.queue, c.Sync = 1, true
 		c.OnEvent = func(e Event) {
 			g.events = append(g.events, e)
 			if e.Kind == EventStarted && e.Record.Task.ID == "1" {

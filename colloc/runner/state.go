@@ -12,7 +12,6 @@ import (
 	"example.com/colloc/colloc/runner/internal/body"
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/mailbox"
-	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/shared"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
@@ -20,16 +19,15 @@ import (
 
 // Runner runs the tasks of one queue. It is safe for concurrent use.
 type Runner struct {
-	config         Config
-	memoryPatterns oom.Patterns
-	lock           *os.File
-	store          *backlog.Store
-	events         *mailbox.Box
-	stopWatch      context.CancelFunc
-	work           sync.WaitGroup // goroutines
-	wake           chan struct{}  // something changed that Run waits for
-	closing        chan struct{}
-	looks          int // at GPUs and tasks so far; only whoever looks uses it
+	config    Config
+	lock      *os.File
+	store     *backlog.Store
+	events    *mailbox.Box
+	stopWatch context.CancelFunc
+	work      sync.WaitGroup // goroutines
+	wake      chan struct{}  // something changed that Run waits for
+	closing   chan struct{}
+	looks     int // at GPUs and tasks so far; only whoever looks uses it
 
 	mu       sync.Mutex // guards what follows, and every entry and card
 	fleet    *fleet.Fleet

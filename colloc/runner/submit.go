@@ -110,7 +110,6 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 		}
 	}
 	check(t.Memory >= 0, "Memory", int64(t.Memory), "0 bytes or more")
-	check(t.Weight >= 0 && !math.IsInf(t.Weight, 0), "Weight", t.Weight, "0 or more")
 	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1, "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
 	check(t.GPUs >= 0 && t.GPUs <= len(r.fleet.Cards), "GPUs", t.GPUs, fmt.Sprintf("0 for one, or up to the %d that there are", len(r.fleet.Cards)))
 	check(t.CPUs >= 0, "CPUs", t.CPUs, "0 for a share or more")

@@ -49,7 +49,6 @@ func TestSubmitFaults(t *testing.T) {
 		{"cores", []Task{with(func(t *Task) { t.CPUs = -1 })}, "CPUs is -1"},
 		{"steps", []Task{with(func(t *Task) { t.Progress.Total = -1 })}, "Progress.Total is -1"},
 		{"memory", []Task{with(func(t *Task) { t.Memory = -1 })}, "Memory is -1"},
-		{"weight", []Task{with(func(t *Task) { t.Weight = math.NaN() })}, "Weight is NaN"},
 		{"slowdown", []Task{with(func(t *Task) { t.MaxSlowdown = 0.5 })}, "MaxSlowdown is 0.5"},
 		{"retries", []Task{with(func(t *Task) { t.Retries = -1 })}, "Retries is -1"},
 		{"timeout", []Task{with(func(t *Task) { t.Timeout = -1 })}, "Timeout is -1ns"},
@@ -87,13 +86,13 @@ func TestSubmitFaults(t *testing.T) {
 
 func TestConfigFaults(t *testing.T) {
 	_, err := Open(t.Context(), Config{
-		PerGPU: -1, Headroom: profile.Some(1.0), MemoryFloor: -1, CPUs: -1, Grace: -1, Watch: -1, Window: -1, Queue: -1,
-		DiskFloor: -1, Overrun: 9, Beside: 1.1, Keep: -1, Halt: Halt{Failures: -1}, Mechanisms: []profile.Mechanism{profile.MIG},
+		PerGPU: -1, Headroom: profile.Some(1.0), MemoryFloor: -1, Grace: -1, Watch: -1, Window: -1,
+		Overrun: 9, Beside: 1.1, Keep: -1, Halt: Halt{Failures: -1}, Mechanisms: []profile.Mechanism{profile.MIG},
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, field := range []string{"Dir", "Source", "PerGPU", "Headroom", "MemoryFloor", "CPUs", "Grace", "Watch", "Window", "Queue", "DiskFloor", "Overrun", "Beside", "Keep", "Halt.Failures", "Mechanisms"} {
+	for _, field := range []string{"Dir", "Source", "PerGPU", "Headroom", "MemoryFloor", "Grace", "Watch", "Window", "Overrun", "Beside", "Keep", "Halt.Failures", "Mechanisms"} {
 		if !strings.Contains(err.Error(), field+" is ") {
 			t.Errorf("error does not name %s: %v", field, err)
 		}
@@ -115,9 +114,9 @@ func TestConfigDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, right := range map[string]bool{
-		"PerGPU": c.PerGPU == colloc.DefaultMaxSet, "Headroom": c.Headroom == profile.Some(packer.DefaultHeadroom), "CPUs": c.CPUs == runtime.NumCPU(),
+		"PerGPU": c.PerGPU == colloc.DefaultMaxSet, "Headroom": c.Headroom == profile.Some(packer.DefaultHeadroom),
 		"Grace": c.Grace == DefaultGrace, "Watch": c.Watch == DefaultWatch, "Window": c.Window == DefaultWindow, "Noun": c.Noun == "task",
-		"Queue": c.Queue == DefaultQueue, "Steady": c.Steady == DefaultSteady, "DiskFloor": c.DiskFloor == DefaultDiskFloor,
+		"Steady":   c.Steady == DefaultSteady,
 		"LogLimit": c.LogLimit == DefaultLogLimit, "Halt.InARow": c.Halt.InARow == DefaultInARow,
 		"Mechanisms": slices.Equal(c.Mechanisms, []profile.Mechanism{profile.TimeSlice}),
 	} {

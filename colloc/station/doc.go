@@ -2,7 +2,7 @@
 // daemon takes their tasks over a unix socket, starts them as soon as a GPU has room,
 // and lets them share one where colloc predicts that this helps.
 //
-//	s, err := station.New(ctx, station.Config{Dir: "/var/lib/colloc", Source: gpus})
+//	s, err := station.New(ctx, station.Config{Config: runner.Config{Dir: "/var/lib/colloc", Source: gpus}})
 //	l, err := station.Listen(api.SystemSocket, true)
 //	go s.Serve(ctx, l)
 //	err = s.Run(ctx) // until ctx is done; tasks go on and are adopted by the next New

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/colloc/station"
 	"example.com/colloc/colloc/station/api"
@@ -36,7 +37,7 @@ func share(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := station.New(ctx, station.Config{Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env()})
+	s, err := station.New(ctx, station.Config{Config: runner.Config{Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env()}})
 	if err != nil {
 		return err
 	}

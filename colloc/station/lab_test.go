@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
@@ -34,10 +35,10 @@ func serveLab(dir string) error {
 	if err != nil {
 		return err
 	}
-	c := Config{
-		Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env(), Everybody: true, PerGPU: 2,
-		Watch: 20 * time.Millisecond, Grace: time.Minute, saveEvery: 20 * time.Millisecond, Keep: keptOfLab,
+	running := runner.Config{
+		Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env(), PerGPU: 2, Watch: 20 * time.Millisecond, Grace: time.Minute, Keep: keptOfLab,
 	}
+	c := Config{Config: running, Everybody: true, saveEvery: 20 * time.Millisecond}
 	s, err := New(context.Background(), c)
 	if err != nil {
 		return err

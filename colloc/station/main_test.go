@@ -114,7 +114,9 @@ func newRig(tb testing.TB, dir string, gpus int, adjust func(*Config)) *rig {
 			tb.Fatal(err)
 		}
 	}
-	c := Config{Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env(), Watch: 20 * time.Millisecond, Grace: time.Minute, Objective: profile.Some(1.0)}
+	c := Config{Config: runner.Config{
+		Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env(), Watch: 20 * time.Millisecond, Grace: time.Minute, Objective: profile.Some(1.0),
+	}}
 	if adjust != nil {
 		adjust(&c)
 	}

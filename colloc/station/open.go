@@ -77,17 +77,16 @@ func New(ctx context.Context, c Config) (*Station, error) {
 
 // runnerConfig is what the runner needs to know.
 func (s *Station) runnerConfig() runner.Config {
-	c := &s.config
-	env := c.Env
-	if env == nil {
-		env = []string{} // the daemon's own is nobody's business
+	c := s.config.Config
+	if c.Env == nil {
+		c.Env = []string{} // the daemon's own is nobody's business
 	}
-	return runner.Config{
-		Dir: c.Dir, Source: c.Source, GPUs: c.GPUs, Planner: s.planner, PerGPU: c.PerGPU, Headroom: c.Headroom,
-		Mechanisms: c.Mechanisms, MPSPipeDir: c.MPSPipeDir, Gone: c.Gone, Env: env, Grace: c.Grace, Watch: c.Watch, Sync: c.Sync,
-		Owners: c.Everybody, Halt: runner.Halt{InARow: -1}, Users: c.users(), Serve: true, Noun: "job", Keep: c.Keep, Overrun: c.Overrun.Or(runner.OverrunStop),
-		Window: min(runner.DefaultWindow, c.Profiling), Steady: 4 * c.Profiling, Beside: c.Beside, Objective: c.Objective, OnEvent: s.event, Clock: c.Clock,
+	c.Owners, c.Users, c.Serve, c.Noun, c.Halt, c.OnEvent = s.config.Everybody, s.config.users(), true, "job", runner.Halt{InARow: -1}, s.event
+	c.Planner, c.Window, c.Steady, c.Overrun = s.planner, min(runner.DefaultWindow, s.config.Profiling), 4*s.config.Profiling, runner.OverrunStop
+	if s.config.LetOverrun {
+		c.Overrun = runner.OverrunReport
 	}
+	return c
 }
 
 // event is told everything that happens to jobs.

@@ -179,7 +179,7 @@ func submission(tb testing.TB, task api.Task, n int) string {
 // What holds for one user holds for that user: jobs in the queue, and GPUs at once.
 func TestUserLimits(t *testing.T) {
 	g := lab(t, 2, func(c *Config) {
-		c.PerGPU, c.Users = 1, map[uint32]Limits{ann: {MaxQueued: 2}, bob: {MaxGPUs: 1}}
+		c.PerGPU, c.Limits = 1, map[uint32]Limits{ann: {MaxQueued: 2}, bob: {MaxGPUs: 1}}
 	})
 	g.turns.Drain(true)
 	task := shell("/", "exec sleep 1000")
@@ -325,7 +325,7 @@ func TestNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{own, filepath.Join(own, "station"), filepath.Join(own, "new"), filepath.Join(link, "new")} {
-		if s, err := New(t.Context(), Config{Dir: bad, Source: struct{ nvmlx.Source }{}, Everybody: true}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
+		if s, err := New(t.Context(), Config{Config: runner.Config{Dir: bad, Source: struct{ nvmlx.Source }{}}, Everybody: true}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 			t.Errorf("%s is taken: %v, %v", bad, s, err)
 		}
 		if l, err := Listen(filepath.Join(bad, "s"), true); err == nil {

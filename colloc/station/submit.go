@@ -153,7 +153,7 @@ func (s *Station) mayQueue(u peer.User, n int) error {
 	s.submitting.Lock()
 	all := s.last
 	s.submitting.Unlock()
-	most := cmp.Or(s.config.Users[u.UID].MaxQueued, s.config.MaxQueued)
+	most := cmp.Or(s.config.Limits[u.UID].MaxQueued, s.config.MaxQueued)
 	if all+n <= most { // as many as there ever were
 		return nil
 	}
@@ -196,11 +196,11 @@ func (s *Station) task(in *api.Task, u peer.User) (t runner.Task, fault *api.Err
 			return t, &api.Error{Code: api.Invalid, Where: c.where, What: c.what, Do: c.help}
 		}
 	}
-	if in.Class == highClass && !s.governs(u) && !s.config.Users[u.UID].High {
+	if in.Class == highClass && !s.governs(u) && !s.config.Limits[u.UID].High {
 		return t, &api.Error{Code: api.Forbidden, Where: "class", What: "you may not submit in class high: it comes before all others' jobs", Do: "want normal or low, or ask whoever runs the station"}
 	}
 	owner, command := s.ownerOf(u, in), in.Command
-	if most := cmp.Or(s.config.Users[owner.UID].MaxGPUs, s.config.MaxGPUs); most > 0 && in.GPUs > most {
+	if most := cmp.Or(s.config.Limits[owner.UID].MaxGPUs, s.config.MaxGPUs); most > 0 && in.GPUs > most {
 		return t, &api.Error{Code: api.Invalid, Where: "gpus", What: fmt.Sprintf("it takes %d GPUs, and one user may have %d at once here (-max-gpus or -limit of colloc station serve)", in.GPUs, most), Do: fmt.Sprintf("want at most %d, or ask whoever runs the station", most)}
 	}
 	if s.config.Rewrite != nil && !in.Shell && len(command) > 0 {

@@ -31,7 +31,7 @@ func (s *Station) tellInLog(r *runner.Record) error {
 	switch {
 	case r.State == runner.Queued:
 		next = "it was stopped before others ran short, and runs again with a larger reservation"
-	case s.config.Overrun.Or(runner.OverrunStop) == runner.OverrunStop:
+	case !s.config.LetOverrun:
 		next = "it is stopped should others run short because of that"
 	}
 	file, err := peer.Append(r.Log, uidOf(r))

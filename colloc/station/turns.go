@@ -114,8 +114,8 @@ func userName(uid uint32) string { return strconv.FormatUint(uint64(uid), 10) }
 
 // users are the rules for the runner.
 func (c *Config) users() *runner.Users {
-	u := &runner.Users{HalfLife: c.HalfLife, Window: c.Window, Limits: map[string]runner.Limits{"": {GPUs: unlessZero(c.MaxGPUs), Quota: unlessZero(c.Quota)}}}
-	for uid, l := range c.Users {
+	u := &runner.Users{HalfLife: c.HalfLife, Window: c.QuotaWindow, Limits: map[string]runner.Limits{"": {GPUs: unlessZero(c.MaxGPUs), Quota: unlessZero(c.Quota)}}}
+	for uid, l := range c.Limits {
 		u.Limits[userName(uid)] = runner.Limits{GPUs: unlessZero(l.MaxGPUs), Quota: unlessZero(l.Quota)}
 	}
 	for uid, w := range c.Weights {

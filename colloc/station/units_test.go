@@ -65,7 +65,7 @@ func TestUsersHave(t *testing.T) {
 // not there is not; the planner begins anew.
 func TestLearnedLost(t *testing.T) {
 	for text, wrong := range map[string]bool{"": false, "no models": true} {
-		c := Config{Dir: t.TempDir()}
+		c := Config{Config: runner.Config{Dir: t.TempDir()}}
 		if text != "" {
 			if err := os.WriteFile(filepath.Join(c.Dir, modelsFile), []byte(text), 0o600); err != nil {
 				t.Fatal(err)

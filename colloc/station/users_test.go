@@ -448,7 +448,7 @@ func TestPastUsers(t *testing.T) {
 // A user may have so many connections and no more, whatever they ask or do not ask for, and
 // others are answered meanwhile. No user passes all others in class high unless told so.
 func TestCrowd(t *testing.T) {
-	g := lab(t, 1, func(c *Config) { c.Users = map[uint32]Limits{bob: {High: true}} })
+	g := lab(t, 1, func(c *Config) { c.Limits = map[uint32]Limits{bob: {High: true}} })
 	crowd := exec.Command("/proc/self/exe", "crowd", filepath.Join(g.dir, "s"), strconv.Itoa(maxConnections+10))
 	crowd.Dir, crowd.Stderr = "/", os.Stderr
 	crowd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ann, Gid: ann}}

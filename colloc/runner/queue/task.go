@@ -36,8 +36,6 @@ type Task struct {
 	// Memory is what to reserve for it; 0 lets the Planner predict it from the
 	// Profile. A task of which neither tells anything gets a GPU of its own, or a share of one.
 	Memory profile.Bytes `json:"memory,omitempty"`
-	// Weight is how much its speed counts; 0 means 1.
-	Weight float64 `json:"weight,omitempty"`
 	// MaxSlowdown is solo speed over collocated speed that it bears, at least 1. 0 means
 	// the Planner's default. +Inf is no limit, which a record gives as the largest
 	// number.

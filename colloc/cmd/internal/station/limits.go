@@ -9,25 +9,21 @@ import (
 	"strings"
 	"time"
 
-	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station"
-	"example.com/colloc/profile"
 )
 
 // limits adds the flags of what users may have.
 func (o *serving) limits(f *flag.FlagSet) {
 	f.DurationVar(&o.config.Quota, "quota", 0, "one user may have `TIME` of GPUs in each -window; what runs goes on; 0 is any")
-	f.DurationVar(&o.config.Window, "window", station.DefaultWindow, "look back `TIME` for -quota")
+	f.DurationVar(&o.config.QuotaWindow, "window", station.DefaultWindow, "look back `TIME` for -quota")
 	f.Func("limit", "`USER:LIMITS` for one user, as ann:gpus=4,queued=100,quota=80h,high; high lets the user submit in that class", o.limit)
 	f.BoolVar(&o.config.ShareKinds, "share-kinds", false, "what is seen of one user's program holds for all users' jobs of that kind: for users who trust each other")
 	f.Float64Var(&o.config.Beside, "beside", station.DefaultBeside, "for a job of which nothing is known `SHARE` of the largest GPU's memory is reserved until it was seen; 1 gives it a GPU to itself")
 	f.Func("overrun", "stop a job that uses more GPU memory than was reserved before others lack it, or only report it: `stop`, report", func(s string) error {
-		policies := map[string]runner.Overrun{"stop": runner.OverrunStop, "report": runner.OverrunReport}
-		policy, ok := policies[s]
-		if !ok {
+		if s != "stop" && s != "report" {
 			return errors.New("want stop or report")
 		}
-		o.config.Overrun = profile.Some(policy)
+		o.config.LetOverrun = s == "report"
 		return nil
 	})
 }
@@ -62,10 +58,10 @@ func (o *serving) limit(text string) error {
 	if !known {
 		return nil
 	}
-	if o.config.Users == nil {
-		o.config.Users = make(map[uint32]station.Limits)
+	if o.config.Limits == nil {
+		o.config.Limits = make(map[uint32]station.Limits)
 	}
-	o.config.Users[uid] = l
+	o.config.Limits[uid] = l
 	return nil
 }
 

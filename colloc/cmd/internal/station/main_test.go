@@ -111,8 +111,8 @@ func TestNoAccount(t *testing.T) {
 		}
 	}
 	want := []string{`-limit: there is no user "nobody-at-all" here: this is left out`, `-weight: there is no user "nobody-at-all" here: this is left out`}
-	if !slices.Equal(o.notes, want) || len(o.config.Users) != 1 || o.config.Users[54321].MaxGPUs != 2 || len(o.config.Weights) != 1 || o.config.Weights[54321] != 3 {
-		t.Errorf("notes %q, limits %v, weights %v", o.notes, o.config.Users, o.config.Weights)
+	if !slices.Equal(o.notes, want) || len(o.config.Limits) != 1 || o.config.Limits[54321].MaxGPUs != 2 || len(o.config.Weights) != 1 || o.config.Weights[54321] != 3 {
+		t.Errorf("notes %q, limits %v, weights %v", o.notes, o.config.Limits, o.config.Weights)
 	}
 	for _, text := range []string{"nobody-at-all", "nobody-at-all:gpus=many"} {
 		if o.limit(text) == nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc/cmd/internal/gpus"
+	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
@@ -34,7 +35,7 @@ func TestBackground(t *testing.T) {
 	both := []profile.Mechanism{profile.MPS, profile.TimeSlice}
 	at := func(ways []profile.Mechanism) (*serving, *station.Config) {
 		o := &serving{dir: dir, me: true}
-		c := &station.Config{Mechanisms: ways, GPUs: []nvmlx.DeviceID{"GPU-aaaa-000000000001", "GPU-aaaa-000000000002"}}
+		c := &station.Config{Config: runner.Config{Mechanisms: ways, GPUs: []nvmlx.DeviceID{"GPU-aaaa-000000000001", "GPU-aaaa-000000000002"}}}
 		o.background(t.Context(), found, c)
 		return o, c
 	}

@@ -101,7 +101,7 @@ func TestStoreKeeps(t *testing.T) {
 		for range draw.IntN(4) { // new ones
 			w := &shadow{name: names[draw.IntN(len(names))]}
 			n := len(want) + 1
-			w.saved.Number, w.saved.Task = n, queue.Task{ID: "t" + strconv.Itoa(n), Command: []string{"true"}, Weight: draw.Float64()}
+			w.saved.Number, w.saved.Task = n, queue.Task{ID: "t" + strconv.Itoa(n), Command: []string{"true"}, MaxSlowdown: draw.Float64()}
 			if draw.IntN(3) == 0 {
 				w.saved.Task.Owner = &queue.Owner{UID: 7}
 			}

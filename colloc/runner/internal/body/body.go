@@ -194,7 +194,7 @@ func (b *Body) job(e *backlog.Entry) dispatch.Job {
 
 // same reports whether two descriptions of a task say the same.
 func same(a, b *dispatch.Job) bool {
-	return a.Profile == b.Profile && a.Reserved == b.Reserved && a.Alone == b.Alone && a.Weight == b.Weight &&
+	return a.Profile == b.Profile && a.Reserved == b.Reserved && a.Alone == b.Alone &&
 		a.MaxSlowdown == b.MaxSlowdown && a.Priority == b.Priority && a.Kind == b.Kind && a.Restart == b.Restart
 }
 

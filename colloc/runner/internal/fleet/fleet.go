@@ -204,7 +204,7 @@ func (f *Fleet) Takes(c *Card) bool {
 func (f *Fleet) Demand(e *backlog.Entry) colloc.Task {
 	t := colloc.Task{
 		ID: e.Task.ID, Profile: e.Profile, Reserved: e.Asked(), Priority: e.Task.Priority,
-		Weight: e.Task.Weight, MaxSlowdown: e.Task.MaxSlowdown, Alone: f.alone(e), GPUs: e.Task.Width(),
+		MaxSlowdown: e.Task.MaxSlowdown, Alone: f.alone(e), GPUs: e.Task.Width(),
 	}
 	if t.Profile == nil {
 		t.Profile = &f.blank

@@ -15,16 +15,16 @@ const outputTail = 64 << 10
 // Line returns the line of the end of an output that tells that the program ended
 // for lack of memory; vague says that it may mean something else. step reads the
 // step that a line tells.
-func (p Patterns) Line(path string, step func(line []byte) (int64, bool)) (line string, vague bool) {
+func Line(path string, step func(line []byte) (int64, bool)) (line string, vague bool) {
 	tail, err := readTail(path)
 	if err != nil {
 		return "", false
 	}
 	lines := bytes.FieldsFunc(tail, func(r rune) bool { return r == '\n' || r == '\r' })
-	for i, pattern := range p {
+	for i, pattern := range patterns() {
 		for at, text := range slices.Backward(lines) {
 			if pattern.Match(text) && !survived(lines, at, step) {
-				return clean(text), i == len(p)-1
+				return clean(text), i > 0
 			}
 		}
 	}

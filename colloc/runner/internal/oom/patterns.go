@@ -1,6 +1,9 @@
 package oom
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // memoryPattern is what programs print when device memory runs out: PyTorch
 // (torch.OutOfMemoryError, "CUDA out of memory", "CUDA error: out of memory"),
@@ -17,16 +20,9 @@ const memoryPattern = `(?:CUDA|HIP)(?: error:)? out of memory|torch(?:\.cuda)?\.
 // among them. It counts if the GPU's memory was full.
 const vaguePattern = `CU(?:BLAS|DNN|SOLVER|SPARSE)_STATUS_|CUDA(?:_ERROR_| error)|cudaError|NCCL.* error`
 
-// Patterns find lines that tell lack of memory. The last one may mean something else.
-type Patterns []*regexp.Regexp
-
-// New puts the caller's patterns between the built-in ones.
-func New(more []*regexp.Regexp) Patterns {
-	patterns := Patterns{regexp.MustCompile(memoryPattern)}
-	for _, p := range more {
-		if p != nil {
-			patterns = append(patterns, p)
-		}
-	}
-	return append(patterns, regexp.MustCompile(vaguePattern))
-}
+// patterns find lines that tell lack of memory. The last one may mean something else.
+//
+//nolint:gochecknoglobals // it is never changed
+var patterns = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{regexp.MustCompile(memoryPattern), regexp.MustCompile(vaguePattern)}
+})
