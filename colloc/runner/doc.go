@@ -71,6 +71,5 @@
 // the queue file, which only its user may read, and no environment to logs,
 // records, events or errors.
 //
-// Tasks run on Linux only. Elsewhere the package compiles and Open returns
-// [ErrUnsupported].
+// Tasks run on Linux only. Elsewhere the package compiles and Open returns an error.
 package runner

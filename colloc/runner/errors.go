@@ -9,11 +9,6 @@ import (
 
 // The conditions that callers tell apart with errors.Is.
 var (
-	// ErrUnsupported means that this system cannot run tasks.
-	ErrUnsupported = supervise.ErrUnsupported
-	// ErrUnsupervised means that this process was started to supervise a task but
-	// its main function does not begin with [Supervise].
-	ErrUnsupervised = supervise.ErrUnsupervised
 	// ErrInUse means that another process has the queue open.
 	ErrInUse = supervise.ErrInUse
 	// ErrElsewhere means that a task of the queue may still run on another host that

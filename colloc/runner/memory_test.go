@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/runner/fakegpu"
+	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/profile"
 )
 
@@ -114,7 +115,7 @@ func TestRecoveryOfMemory(t *testing.T) {
 	go func() { done <- g.Run(t.Context()) }()
 	waitFor(t, func() bool { return g.record(t, "first").Peak.Or(0) == 22*profile.GiB })
 	g.submit(t, second)
-	waitFor(t, func() bool { return g.record(t, "second").Recovery == ReservedMore })
+	waitFor(t, func() bool { return g.record(t, "second").Recovery == queue.ReservedMore })
 	if r := g.record(t, "second"); r.State != Queued {
 		t.Errorf("second is %v beside the first: %s", r.State, r.Err)
 	}

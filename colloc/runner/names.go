@@ -41,15 +41,8 @@ const (
 	Cancelled = queue.Cancelled
 )
 
-// Recovery is a step of what is done when memory ran out.
-type Recovery = queue.Recovery
-
-// The steps, in the order in which they are taken.
-const (
-	NoRecovery   = queue.NoRecovery
-	ReservedMore = queue.ReservedMore
-	RanAlone     = queue.RanAlone
-)
+// RanAlone is the last step of what is done when memory ran out.
+const RanAlone = queue.RanAlone
 
 // Event is something that happened.
 type Event = queue.Event

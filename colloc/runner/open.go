@@ -29,8 +29,7 @@ import (
 // are recorded, runs that had not begun are queued again. No task starts before
 // [Runner.Run].
 //
-// It returns every fault of the Config in one error; [ErrUnsupported],
-// [ErrUnsupervised], [ErrInUse] and [ErrCorrupt] are told apart with errors.Is.
+// It returns every fault of the Config in one error; [ErrInUse] and [ErrCorrupt] are told apart with errors.Is.
 func Open(ctx context.Context, c Config) (*Runner, error) {
 	if err := supervise.Supported(); err != nil {
 		return nil, fmt.Errorf("runner: %w", err)

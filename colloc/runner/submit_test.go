@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner/internal/fleet"
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -240,7 +240,7 @@ func TestUnsupervised(t *testing.T) {
 	command := exec.CommandContext(t.Context(), self, filepath.Join(t.TempDir(), "state"), writeGPUs(t, gpuFile(1)))
 	command.Env = append(os.Environ(), helperVariable+"=forget")
 	out, err := command.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "failed: the supervisor (exit status 1) did not take the run; "+ErrUnsupervised.Error()) {
+	if err != nil || !strings.Contains(string(out), "failed: the supervisor (exit status 1) did not take the run; "+supervise.ErrUnsupervised.Error()) {
 		t.Errorf("error is %v, output:\n%s", err, out)
 	}
 }

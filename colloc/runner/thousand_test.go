@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/colloc/colloc/runner/queue"
 )
 
 // TestThousand runs many tasks that append their names to a file, some of which
@@ -59,7 +61,7 @@ func TestThousand(t *testing.T) {
 				if r.State != want[r.Task.ID] || count[r.Task.ID] != 1 {
 					t.Errorf("task %s %v (%s), took effect %d times", r.Task.ID, r.State, r.Err, count[r.Task.ID])
 				}
-				if r.Recovery == ReservedMore {
+				if r.Recovery == queue.ReservedMore {
 					recovered++
 				}
 			}

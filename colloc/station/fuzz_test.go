@@ -22,7 +22,7 @@ func FuzzSubmission(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	s := &Station{config: Config{Everybody: true}, kinds: kinds.New(time.Second, false, nil, nil)}
+	s := &Station{config: Config{Everybody: true}, kinds: kinds.New(time.Second, false, nil)}
 	f.Fuzz(func(t *testing.T, body string) {
 		var in api.Submission
 		if wire.Read(httptest.NewRequest(http.MethodPost, "/v1/jobs", strings.NewReader(body)), &in) != nil {

@@ -20,7 +20,6 @@ import (
 const (
 	modelsFile = "models.json"
 	kindsFile  = "kinds.json"
-	peaksFile  = "peaks.json"
 )
 
 // loadPlanner returns a Planner that goes on with what was learned; fault says why it
@@ -41,16 +40,10 @@ func (c *Config) loadPlanner() (p *colloc.Planner, fault, err error) {
 	return p, fault, err
 }
 
-// saveKinds writes what is known of kinds.
-func (s *Station) saveKinds() error {
-	known, peaks := s.kinds.Known()
-	return errors.Join(s.kindsKeeper.Write(known), s.peaksKeeper.Write(peaks))
-}
-
 // saveLearned writes what was learned.
 func (s *Station) saveLearned() error {
 	err := replace.File(filepath.Join(s.config.Dir, modelsFile), func(f *os.File) error { return errors.Join(s.planner.Save(f), f.Sync()) })
-	if err = errors.Join(err, s.saveKinds()); err != nil {
+	if err = errors.Join(err, s.kindsKeeper.Write(s.kinds.Known())); err != nil {
 		return fmt.Errorf("station: %w", err)
 	}
 	return nil

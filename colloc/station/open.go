@@ -38,15 +38,11 @@ func New(ctx context.Context, c Config) (*Station, error) {
 			return nil, fmt.Errorf("station: %w", err)
 		}
 	}
-	var known map[string]*profile.Profile
-	if s.kindsKeeper, known, err = keep.Open[map[string]*profile.Profile](c.Dir, kindsFile); err != nil {
+	var known map[string]solo.Kind
+	if s.kindsKeeper, known, err = keep.Open[map[string]solo.Kind](c.Dir, kindsFile); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	var peaks map[string]solo.Peaks
-	if s.peaksKeeper, peaks, err = keep.Open[map[string]solo.Peaks](c.Dir, peaksFile); err != nil {
-		return nil, fmt.Errorf("station: %w", err)
-	}
-	s.kinds, s.models = kinds.New(c.Profiling, c.ShareKinds, known, peaks), make(map[nvmlx.DeviceID]profile.GPUModel)
+	s.kinds, s.models = kinds.New(c.Profiling, c.ShareKinds, known), make(map[nvmlx.DeviceID]profile.GPUModel)
 	s.sampling, s.stopSampler = context.WithCancel(context.WithoutCancel(ctx))
 	var old kept
 	if s.keeper, old, err = keep.Open[kept](c.Dir, "station.json"); err != nil {

@@ -36,8 +36,7 @@ type Station struct {
 	opened      chan struct{} // closed once runner is there: events come before
 	learning    sync.Mutex    // held while a run is learned from
 	kinds       *kinds.Book
-	kindsKeeper *keep.File[map[string]*profile.Profile]
-	peaksKeeper *keep.File[map[string]solo.Peaks]
+	kindsKeeper *keep.File[map[string]solo.Kind]
 	models      map[nvmlx.DeviceID]profile.GPUModel
 	largest     profile.Bytes   // what the largest GPU offers, once models are known
 	sampling    context.Context // of samplers

@@ -13,11 +13,11 @@ import (
 // nothing is known. A Kind is not safe for concurrent use.
 type Kind struct {
 	// Profile is what a Planner needs, with a bound for the peak of the next run; nil as long as nothing is known.
-	Profile *profile.Profile
+	Profile *profile.Profile `json:"profile"`
 	// Peaks are of the runs that were seen.
-	Peaks Peaks
+	Peaks Peaks `json:"peaks"`
 	// Timing is how fast a run is alone.
-	Timing Timing
+	Timing Timing `json:"-"`
 
 	watch *Watch        // nil while no run is watched
 	run   *queue.Record // that is

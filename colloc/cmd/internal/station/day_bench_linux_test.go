@@ -20,12 +20,13 @@ import (
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
+	"example.com/colloc/colloc/station"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/predict/pretrained"
 	"example.com/colloc/profile"
 )
 
-var dayScale = flag.Float64("station.scale", 300, "how many times faster BenchmarkDay plays its day")
+var dayScale = flag.Float64("station.scale", 150, "how many times faster BenchmarkDay plays its day")
 
 // dayGPUs is how many GPUs the machine of CARMA's trace has.
 const dayGPUs = 4
@@ -205,7 +206,8 @@ func dayOfStation(b *testing.B, tasks []sim.Task, memory bool, flags ...string) 
 	b.Helper()
 	for b.Loop() {
 		l := dayLab(b)
-		l.serve(append([]string{"-profile", "500ms", "-watch", "50ms", "-sync=false"}, flags...)...)
+		watched := time.Duration(float64(station.DefaultProfiling) / *dayScale) // as long of the day as by default
+		l.serve(append([]string{"-profile", watched.String(), "-watch", "50ms", "-sync=false"}, flags...)...)
 		client := api.NewClient(l.socket())
 		var ids []string
 		arrived := arrive(b, tasks, func(t *sim.Task) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/guest"
+	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/colloc/station"
 	"example.com/colloc/colloc/station/api"
@@ -33,7 +34,9 @@ func lab(t *testing.T) *api.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := station.New(t.Context(), station.Config{Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env(), Watch: 20 * time.Millisecond, Grace: time.Minute})
+	s, err := station.New(t.Context(), station.Config{Config: runner.Config{
+		Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env(), Watch: 20 * time.Millisecond, Grace: time.Minute,
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,16 +28,12 @@ type Book struct {
 	kinds map[string]*solo.Kind
 }
 
-// New goes on with what was known, of kinds that were known before peaks were kept by what their profiles say. A run is watched for so long from its first step on;
+// New goes on with what was known. A run is watched for so long from its first step on;
 // shared says that what is seen of one user's run holds for all users'.
-func New(enough time.Duration, shared bool, known map[string]*profile.Profile, peaks map[string]solo.Peaks) *Book {
+func New(enough time.Duration, shared bool, known map[string]solo.Kind) *Book {
 	b := &Book{enough: enough, shared: shared, kinds: make(map[string]*solo.Kind)}
-	for name, p := range known {
-		k := &solo.Kind{Profile: p, Peaks: peaks[name]}
-		if k.Peaks.N == 0 && p != nil {
-			k.Peaks = k.Peaks.Saw(profile.BytesOf(p.Vector.Or(profile.PeakMemory, 0)), true)
-		}
-		b.kinds[name] = k
+	for name, k := range known {
+		b.kinds[name] = &k
 	}
 	return b
 }
@@ -64,17 +60,17 @@ func (b *Book) Same(r, other *queue.Record) bool {
 	return r.Task.Kind == other.Task.Kind && b.nameOf(r) == b.nameOf(other)
 }
 
-// Known returns what is known of all kinds, and the peaks that were seen.
-func (b *Book) Known() (known map[string]*profile.Profile, peaks map[string]solo.Peaks) {
+// Known returns what is known of all kinds.
+func (b *Book) Known() map[string]solo.Kind {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known, peaks = make(map[string]*profile.Profile), make(map[string]solo.Peaks)
+	known := make(map[string]solo.Kind)
 	for name, k := range b.kinds {
 		if k.Profile != nil {
-			known[name], peaks[name] = k.Profile, k.Peaks
+			known[name] = solo.Kind{Profile: k.Profile, Peaks: k.Peaks}
 		}
 	}
-	return known, peaks
+	return known
 }
 
 // Of returns what is known of a user's kind; nil is nothing.

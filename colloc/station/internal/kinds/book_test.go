@@ -23,7 +23,7 @@ func TestUsers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := New(time.Second, shared, nil, nil)
+		b := New(time.Second, shared, nil)
 		run := func(uid uint32) *queue.Record {
 			return &queue.Record{Task: queue.Task{ID: "1", Kind: "train", Owner: &queue.Owner{UID: uid}}}
 		}
@@ -47,7 +47,7 @@ func TestUsers(t *testing.T) {
 // Of a run that is watched beside others its memory is known; what it does to the GPU is of
 // the first one that is alone from start to end.
 func TestBeside(t *testing.T) {
-	b := New(time.Second, false, nil, nil)
+	b := New(time.Second, false, nil)
 	at, n := time.Unix(1000, 0), 0
 	run := func(beside, joined bool) (began, known bool) {
 		n++
@@ -90,7 +90,7 @@ func TestBeside(t *testing.T) {
 // watched goes with a run that is cut short, and its steps are what the profile tells.
 func TestFull(t *testing.T) {
 	for _, shared := range []bool{false, true} {
-		b := New(time.Second, shared, nil, nil)
+		b := New(time.Second, shared, nil)
 		run := func(uid uint32, kind string) *queue.Record {
 			return &queue.Record{Task: queue.Task{ID: kind, Kind: kind, Owner: &queue.Owner{UID: uid}}, GPU: "gpu", State: queue.Running, Peak: profile.Some(profile.GiB)}
 		}
@@ -123,7 +123,7 @@ func TestFull(t *testing.T) {
 			}
 			at = at.Add(time.Second)
 		}
-		if known, _ := b.Known(); len(known) != MaxKinds {
+		if known := b.Known(); len(known) != MaxKinds {
 			t.Errorf("shared %v: %d kinds are known, want %d", shared, len(known), MaxKinds)
 		}
 		if step := b.Of(7, "last").Vector.Or(profile.MedianStepTime, 0); step != 0.5 {
