@@ -9,13 +9,8 @@ import (
 	"example.com/colloc/predict/internal/num"
 )
 
-const (
-	// halfLife is after how many further co-runs one counts half. What is outdated fades by
-	// as many half-lives as leave less of it than forgotten, which a refit drops.
-	halfLife   = 2000
-	outdatedBy = 7
-	forgotten  = 1.0 / 64
-)
+// halfLife is after how many further co-runs one counts half.
+const halfLife = 2000
 
 // memory are the co-runs that a regime keeps for the next refit, the newest last.
 type memory struct {
@@ -35,13 +30,9 @@ func (m *memory) add(o *Observation) {
 	m.runs, m.stamps = append(m.runs, strip(o)), append(m.stamps, m.clock)
 }
 
-// outdate lets all but the newest fade.
-func (m *memory) outdate(newest int) {
-	m.clock += outdatedBy
-	m.stamps = slices.Clone(m.stamps)
-	for i := max(0, len(m.stamps)-newest); i < len(m.stamps); i++ {
-		m.stamps[i] += outdatedBy
-	}
+// since are those from the first on that is asked for.
+func (m *memory) since(first int) memory {
+	return memory{m.runs[first:], m.stamps[first:], m.clock}
 }
 
 // weight is what a co-run counts now.

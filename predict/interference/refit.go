@@ -25,7 +25,8 @@ const (
 // Refit fits the model anew to the co-runs that it kept, and to the observations of
 // [Fit] where it came from there: coefficients, the trees and what they are told of
 // types, which Observe leaves as they are, so that what was learned of a task
-// reaches tasks like it under other names. Files of Save hold sums, no rows: what a
+// reaches tasks like it under other names. Where the speeds of all tasks have moved to one
+// side from some co-run on, those before it are forgotten. Files of Save hold sums, no rows: what a
 // model loaded from one was fitted to stays as it was, its trees too, and they are told
 // of the types seen since. Intervals are calibrated anew where the co-runs since the last time
 // have doubled, on the newest 400 of at most 100 types.
@@ -144,26 +145,30 @@ func (m *Predictor) Forget(gpu string) (int, error) {
 	return kept, nil
 }
 
-// refit returns the regime fitted anew to what it kept, of which there must be some.
+// refit returns the regime fitted anew to what it kept, of which there must be some, but
+// for what is of another world than the newest.
 func (r *regime) refit(ctx context.Context, o Options) (*regime, error) {
 	from := *r
 	r = &from
-	r.credited = r.credits(r.drift.doubts())
-	all := len(r.runs)
-	r.only(func(i int) bool { return r.memory.weight(i) >= forgotten })
-	if len(r.runs) < all {
-		r.trials = &trials{}
-	}
+	fit := r.refitLearned
 	whole := r.whole || r.rows != nil || r.base.N == 0 && r.past == nil
-	var next *regime
-	var err error
 	if whole {
-		next, err = r.refitWhole(o)
-	} else {
-		next, err = r.refitLearned()
+		fit = func() (*regime, error) { return r.refitWhole(o) }
 	}
-	if err != nil {
-		return nil, err
+	var next *regime
+	for first := -1; first != 0; {
+		r.credited = r.credits(r.drift.doubts())
+		var err error
+		if next, err = fit(); err != nil {
+			return nil, err
+		}
+		next.memory = r.memory
+		if first = next.changed(); first > 0 {
+			r.memory, r.trials = r.since(first), &trials{}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	next.rows, next.memory, next.past, next.whole, next.credited = r.rows, r.clip(), r.past, whole, nil
 	next.trials = r.trials
@@ -259,9 +264,7 @@ func (r *regime) sum(o *Observation) {
 // oldest go first, since they tell least.
 func (r *regime) keep(o *Observation) {
 	r.observed++
-	if r.add(o); r.outdated() {
-		r.outdate(newestRuns)
-	}
+	r.add(o)
 	if len(r.runs) <= mostRuns+mostRuns/4 {
 		return
 	}
@@ -285,8 +288,7 @@ func (r *regime) keep(o *Observation) {
 		most = a
 	}
 	r.only(func(i int) bool { return age[i] <= most })
-	spare := max(0, len(r.runs)-mostRuns)
-	r.runs, r.stamps = r.runs[spare:], r.stamps[spare:]
+	r.memory = r.since(max(0, len(r.runs)-mostRuns))
 }
 
 // keptFile is the file form of what a refit starts from.

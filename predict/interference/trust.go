@@ -3,20 +3,17 @@ package interference
 import (
 	"math"
 	"slices"
-
-	"example.com/colloc/profile"
 )
 
 // Two things keep what is learned honest. A measurement far off what is expected counts
-// less until another says the same (TestOneLie). And old co-runs fade, and are forgotten where
-// the newest contradict them (TestMendedDrift). While all tasks are slower than predicted, or all faster, see [Drift], what
+// less until another says the same (TestOneLie). And a refit forgets the co-runs of before a
+// [regime.changed] world. While all tasks are slower than predicted, or all faster, see [Drift], what
 // is known is doubted and not the measurements: those count in full then.
 const (
 	// A measurement counts in full that is off by no more than these shares of the half width
 	// of its interval. Beside others hardly a task runs much faster than is expected of it.
 	trustedSlower = 0.75
 	trustedFaster = 0.5
-	newestRuns    = driftWindow / 4
 )
 
 // farOff is a measured speed that is far from what is expected.
@@ -152,45 +149,6 @@ func (r *regime) credits(doubted bool) map[*Observation][]float64 {
 		out[far[i].Observation][far[i].i] *= all.trust(&far[i])
 	}
 	return out
-}
-
-// outdated reports that measurements are off to one side throughout and those of the same
-// types before them are not: that the world changed, and not that it was never known. What
-// was never known old co-runs tell as well as new ones.
-func (r *regime) outdated() bool {
-	from := len(r.runs) - newestRuns
-	if from <= 0 || !r.drift.aside() {
-		return false
-	}
-	before := make(map[taskType]*drift)
-	var then, since drift // of the same types
-	w := &scratch{}
-	for k, o := range r.runs {
-		set := r.members(o.Set)
-		fresh := slices.ContainsFunc(o.Set, func(p *profile.Profile) bool { t, _ := typeOf(p); return before[t] == nil })
-		if r.memory.weight(k) < forgotten || k >= from && fresh {
-			continue
-		}
-		for i, speed := range o.Speeds {
-			y, ok := speed.Get()
-			if !ok || len(set) < 2 {
-				continue
-			}
-			t, _ := typeOf(o.Set[i])
-			off, half := r.curve().off(y, r.loss(set, i, true)), r.expected(set, i, &w.row)
-			switch b := before[t]; {
-			case k >= from:
-				since.add(off, half)
-				then.add(b.Bias, 1)
-			case b == nil:
-				before[t] = &drift{}
-				before[t].add(off, half)
-			default:
-				b.add(off, half)
-			}
-		}
-	}
-	return since.Seen > 0 && since.Bias/r.drift.Bias > 0.5 && then.Bias/since.Bias < 0.5
 }
 
 // credit is what a speed counts in a fit.
