@@ -3,12 +3,12 @@ package interference
 import "math"
 
 const (
-	// newestRuns is how many co-runs a world has at least.
-	newestRuns = driftWindow / 4
-	// A change has moved all speeds by leastShift half widths of their intervals, and is
-	// likelier than none by leastLikely, as the logarithm of the ratio. See [regime.changed].
+	// newestRuns is how many co-runs a world has at least. A change has moved all speeds by
+	// leastShift half widths of their intervals, and is likelier than none by leastLikely,
+	// as the logarithm of the ratio.
+	newestRuns  = 12
 	leastShift  = 0.2
-	leastLikely = 6
+	leastLikely = 6.5
 	// mostChanges is at how many places a change is looked for.
 	mostChanges = 256
 )

@@ -326,9 +326,7 @@ func (f *keptFile) restore(r *regime) (err error) {
 			return fmt.Errorf("past: %w", err)
 		}
 	}
-	if r.clock, r.stamps = f.Clock, f.Stamps; f.Stamps == nil { // from before there were any
-		r.stamps = make([]float64, len(r.runs))
-	}
+	r.clock, r.stamps = f.Clock, f.Stamps
 	if err := r.check(); err != nil {
 		return err
 	}

@@ -12,12 +12,7 @@ import (
 )
 
 // version is the version of the file form. It grows when a feature or a
-// term changes its meaning, or when something is added:
-//
-//	1  without floors
-//	2  with floors, the least that may be reserved for tasks that were seen
-//	3  with architectures and scores for others; older files know no strangers
-//	4  with the order in which models were told of, as only so many are kept
+// term changes its meaning, or when something is added.
 const version = 4
 
 // file is the file form of a Predictor.
@@ -91,8 +86,8 @@ func Load(r io.Reader) (*Predictor, error) {
 	if err := in.Decode(&f); err != nil {
 		return nil, fmt.Errorf("predict: load memory: %w", err)
 	}
-	if f.Format != format || f.Version < 1 || f.Version > version {
-		return nil, fmt.Errorf("predict: load memory: format %q version %d, want %q version 1 to %d: fit the model again",
+	if f.Format != format || f.Version != version {
+		return nil, fmt.Errorf("predict: load memory: format %q version %d, want %q version %d: fit the model again",
 			f.Format, f.Version, format, version)
 	}
 	m := &Predictor{from: f.Provenance, hosts: f.Hosts, learned: f.Learned, floors: f.Floors}

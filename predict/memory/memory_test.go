@@ -285,7 +285,7 @@ func TestBadInput(t *testing.T) {
 	if _, err := m.Reserve(&good, predict.Host{Context: profile.Some(predict.MaxContext)}, 0.01); err != nil {
 		t.Errorf("the largest context: %v", err)
 	}
-	for _, head := range []string{fmt.Sprintf(`{"format": %q, "version": 0}`, format), fmt.Sprintf(`{"format": "other", "version": %d}`, version), fmt.Sprintf(`{"format": %q, "version": %d}`, format, version+1)} {
+	for _, head := range []string{fmt.Sprintf(`{"format": %q, "version": %d}`, format, version-1), fmt.Sprintf(`{"format": "other", "version": %d}`, version), fmt.Sprintf(`{"format": %q, "version": %d}`, format, version+1)} {
 		if _, err := Load(strings.NewReader(head)); err == nil || !strings.Contains(err.Error(), "fit the model again") {
 			t.Errorf("%s: %v", head, err)
 		}
@@ -372,7 +372,7 @@ func FuzzLoad(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(whole.Bytes())
-	f.Add([]byte(`{"format":"colloc-memory","version":1,"parts":[{"kind":"cnn","coef":[1]}]}`))
+	f.Add([]byte(`{"format":"colloc-memory","version":4,"parts":[{"kind":"cnn","coef":[1]}]}`))
 	spec := madeUp(1, profile.MLP, 2)[0].Spec
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := Load(bytes.NewReader(data))

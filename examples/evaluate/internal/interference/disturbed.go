@@ -43,7 +43,7 @@ func (s disturbedSet) Open(folder, base string) (protocol.Table, error) {
 type disturbedTable struct{ *onlineTable }
 
 // lies are the false speeds of one task, lieAfter the honest co-runs that it comes after,
-// drifts what all speeds are multiplied by for driftRuns co-runs.
+// drifts what all speeds are multiplied by for driftRuns co-runs of a fold.
 var (
 	lies     = [...]float64{0.1, 0.3, 0.4, 0.6, 0.8, 1.1, 1.2, 1.5, 2}
 	lieAfter = [...]int{0, 1, 3, 8, 16}
@@ -64,7 +64,7 @@ func (t *disturbedTable) Score(from protocol.Table, folds []protocol.Fold) ([]pr
 		if err != nil {
 			return nil, err
 		}
-		fold := &disturbedFold{t.onlineTable, m, f.Test, rand.New(rand.NewPCG(protocol.Seed, 8+uint64(k))).Perm(len(f.Test))}
+		fold := &disturbedFold{t.onlineTable, m, driftRuns, f.Test, rand.New(rand.NewPCG(protocol.Seed, 8+uint64(k))).Perm(len(f.Test))}
 		if err := fold.lies(&honest, &lied); err != nil {
 			return nil, err
 		}
@@ -102,6 +102,7 @@ func (s *errorSum) mean() float64 { return s.off / max(1, s.n) }
 type disturbedFold struct {
 	*onlineTable
 	model *interference.Predictor // which has not seen it
+	drift int                     // how many co-runs drift
 	test  []int
 	order []int
 }
@@ -141,19 +142,19 @@ func (f *disturbedFold) lies(honest, lied *[len(lieAfter)][len(lies)]errorSum) e
 // drifts compares models that learn of false co-runs, then of as many honest ones, with one
 // that learns of these alone.
 func (f *disturbedFold) drifts(to *[len(drifts) + 1]errorSum) error {
-	if 2*driftRuns >= len(f.order) {
+	if 2*f.drift >= len(f.order) {
 		return nil
 	}
 	var runs []interference.Observation
-	for i := range driftRuns {
-		runs = append(runs, f.row(driftRuns+i).Observation)
+	for i := range f.drift {
+		runs = append(runs, f.row(f.drift+i).Observation)
 	}
-	if err := f.score(runs, 2*driftRuns, &to[len(drifts)]); err != nil {
+	if err := f.score(runs, 2*f.drift, &to[len(drifts)]); err != nil {
 		return err
 	}
 	for d, by := range drifts {
 		var all []interference.Observation
-		for i := range driftRuns {
+		for i := range f.drift {
 			o := f.row(i).Observation
 			o.Speeds = slices.Clone(o.Speeds)
 			for j, s := range o.Speeds {
@@ -163,7 +164,7 @@ func (f *disturbedFold) drifts(to *[len(drifts) + 1]errorSum) error {
 			}
 			all = append(all, o)
 		}
-		if err := f.score(append(all, runs...), 2*driftRuns, &to[d]); err != nil {
+		if err := f.score(append(all, runs...), 2*f.drift, &to[d]); err != nil {
 			return err
 		}
 	}
@@ -171,10 +172,10 @@ func (f *disturbedFold) drifts(to *[len(drifts) + 1]errorSum) error {
 }
 
 // score adds the errors of a model that learns runs, on all from the first row that it
-// has not seen. It is refitted after every driftRuns co-runs, and at the end.
+// has not seen. It is refitted after as many as drift, and at the end.
 func (f *disturbedFold) score(runs []interference.Observation, from int, to *errorSum) error {
 	m := collocModel{model: f.model.Clone()}
-	for chunk := range slices.Chunk(runs, driftRuns) {
+	for chunk := range slices.Chunk(runs, f.drift) {
 		if err := observeAll(&m, chunk); err != nil {
 			return err
 		}
