@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -65,7 +64,6 @@ func plus(a, b profile.Bytes) profile.Bytes {
 // lease is what the books know of a Lease.
 type lease struct {
 	name       leaseName
-	order      uint64 // in which it joined
 	seats      []*seat
 	committed  bool
 	deadline   time.Duration // on the stopwatch, until committed
@@ -80,9 +78,6 @@ type leaseName struct {
 
 // String names the lease in errors.
 func (n leaseName) String() string { return fmt.Sprintf("%d of epoch %v", n.number, n.epoch) }
-
-// byJoining orders leases as they came.
-func byJoining(a, b *lease) int { return cmp.Compare(a.order, b.order) }
 
 // newcomer returns a task that joined after the snapshot, other than those of
 // the same reservation.

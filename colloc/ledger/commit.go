@@ -2,17 +2,12 @@ package ledger
 
 import (
 	"fmt"
-	"slices"
-
-	"example.com/colloc/colloc"
-	"example.com/colloc/packer"
 )
 
 // Commit makes a reservation permanent: its tasks stay in the books until
 // [Ledger.Release]. To commit again what is committed is no error. [ErrLeaseOver]
-// means that the lease expired, was rolled back, or that its tasks were
-// released, or that the books were loaded from a file that does not have it: do
-// not start them, or stop them. A number that this epoch never gave is
+// means that the lease expired, was rolled back, that its tasks were
+// released, or that it is of another [Epoch]: do not start them, or stop them. A number that this epoch never gave is
 // [ErrUnknown].
 func (l *Ledger) Commit(given Lease) error {
 	l.mu.Lock()
@@ -93,61 +88,6 @@ func (l *Ledger) Release(tasks ...string) error {
 	}
 	l.version++
 	return nil
-}
-
-// Amend changes what the books say of a committed task, on all its GPUs or, with an
-// error, on none: its Profile, Elsewhere, Weight, MaxSlowdown, Alone and Reserved become
-// those of t, all else stays. Less memory is always taken. More of it, and to be alone from now on,
-// is refused where there is no room beside the others: a [*RefusedError] that is
-// [ErrFull]. [ErrUnknown] and [ErrNotCommitted] are as for [Ledger.Release]. O(tasks per
-// GPU).
-func (l *Ledger) Amend(t colloc.Task) error {
-	if err := checkBooked(&t); err != nil {
-		return fmt.Errorf("ledger: amend: %w", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tick()
-	seats := l.seats[t.ID]
-	if len(seats) == 0 {
-		return fmt.Errorf("ledger: amend: %w: task %q", ErrUnknown, t.ID)
-	}
-	if !seats[0].lease.committed {
-		return fmt.Errorf("ledger: amend: task %q: lease %v is %w", t.ID, seats[0].lease.name, ErrNotCommitted)
-	}
-	for _, s := range seats {
-		if refused := l.refuses(s, &t); refused != nil {
-			return refused
-		}
-	}
-	l.version++
-	for _, s := range seats {
-		before := s.charge()
-		s.task.Profile, s.task.Elsewhere, s.task.Weight, s.task.MaxSlowdown = t.Profile, t.Elsewhere, t.Weight, t.MaxSlowdown
-		s.task.Alone, s.task.Reserved = t.Alone, t.Reserved
-		s.account.recount()
-		if s.charge() > before {
-			s.account.tightened = l.version
-		}
-	}
-	return nil
-}
-
-// refuses says why a task cannot become what t says; nil if it can.
-func (l *Ledger) refuses(s *seat, t *colloc.Task) error {
-	others := *s.account
-	others.seats = slices.DeleteFunc(slices.Clone(others.seats), func(o *seat) bool { return o == s })
-	others.recount()
-	e := &RefusedError{Task: t.ID, GPU: others.gpu.ID}
-	switch room := others.room(l.config.Together); {
-	case t.Reserved > s.charge() && t.Reserved > room:
-		e.Code, e.Needed, e.Free = packer.MemoryLimit, t.Reserved, max(0, room)
-	case t.Alone && !s.task.Alone && len(others.seats) > 0:
-		e.Code, e.Other = packer.MustBeAlone, others.seats[0].task.ID
-	default:
-		return nil
-	}
-	return e
 }
 
 // Expire returns the leases that fell back since the last call, in the order in

@@ -3,7 +3,6 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"example.com/colloc/colloc"
@@ -48,11 +47,6 @@ type Config struct {
 	// Now is the clock, usually [time.Now]. It is called while the books are
 	// locked and must not call the Ledger.
 	Now func() time.Time
-	// Rand is where the [Epoch] comes from: 8 bytes are read whenever books are
-	// opened. nil means crypto/rand. A source that can be repeated makes tests
-	// and simulations repeat byte by byte; it must go on from one restart to the
-	// next, or leases from before the restart may count as new ones.
-	Rand io.Reader
 }
 
 // Defaults and bounds of Config.

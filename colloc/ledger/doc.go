@@ -10,7 +10,6 @@
 //	lease, err := books.Reserve(now.Version, claims...)
 //	... start the tasks ...
 //	err = books.Commit(lease) // or Rollback(lease)
-//	err = books.Amend(task) // it needs less than was thought, or more
 //	... a task ends ...
 //	err = books.Release(taskID)
 //
@@ -35,8 +34,8 @@
 // forward steps of the clock: a clock that is set back neither extends a lease
 // nor brings one back, a clock that leaps forward ends leases early, which is
 // safe. [Lease] values are fencing tokens: a scheduler that comes late with an old
-// one gets [ErrLeaseOver] and cannot touch what was reserved since. That holds
-// across restarts, also when several in a row load the same file: see [Epoch].
+// one gets [ErrLeaseOver] and cannot touch what was reserved since, nor can one from
+// before a restart: see [Epoch]. After a restart [Ledger.Book] enters what runs.
 //
 // Cards come and go with [Ledger.AddGPU] and [Ledger.RemoveGPU].
 package ledger

@@ -32,8 +32,7 @@ var (
 	ErrNotCommitted = errors.New("not committed yet")
 )
 
-// RefusedError is why [Ledger.Reserve] took nothing, or [Ledger.Amend] changed nothing: the
-// first claim, in their order, that could not be met. It is [ErrFull] if a limit binds, and
+// RefusedError is why [Ledger.Reserve] took nothing: the first claim, in their order, that could not be met. It is [ErrFull] if a limit binds, and
 // [ErrConflict] if a new snapshot would show something else than the one that
 // was used.
 type RefusedError struct {

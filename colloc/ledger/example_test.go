@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -135,39 +134,6 @@ func ExampleLedger_Reconcile() {
 	// where tasks are called jobs: GPU "gpu-0": job "resnet" uses 12 GiB, 2 GiB more than the 10 GiB it reserved
 	// zombie: GPU "gpu-1": 1.5 GiB are in use that no process accounts for
 	// ledger: reserve: task "bert" on GPU "gpu-0": needs 20 GiB, 8 GiB are free
-}
-
-// A scheduler that was restarted opens its books again.
-func ExampleLedger_Save() {
-	before := exampleLedger()
-	lease, err := before.Reserve(before.Snapshot().Version, ledger.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-0"})
-	if err == nil {
-		err = before.Commit(lease)
-	}
-	var file bytes.Buffer
-	if err == nil {
-		err = before.Save(&file) // after every change that must survive
-	}
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	after, err := ledger.Load(&file, ledger.Config{
-		GPUs: []colloc.GPU{{ID: "gpu-0", Memory: 40 * profile.GiB}, {ID: "gpu-1", Memory: 40 * profile.GiB}},
-		Now:  exampleClock,
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	resident := after.Snapshot().GPUs[0].Residents[0]
-	fmt.Println(resident.ID, resident.Reserved)
-	_, err = after.Reserve(after.Snapshot().Version, ledger.Claim{Task: exampleTask("resnet", profile.GiB), GPU: "gpu-1"})
-	fmt.Println(errors.Is(err, ledger.ErrDuplicate))
-	// Output:
-	// resnet 10 GiB
-	// true
 }
 
 // A plan becomes reservations: all of them, or none.

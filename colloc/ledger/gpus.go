@@ -92,7 +92,7 @@ func (l *Ledger) residentLease(t *colloc.Task) *lease {
 	}
 	l.issued++
 	own := &lease{name: leaseName{l.epoch, l.issued}, committed: true}
-	l.enter(own)
+	l.leases[own.name] = own
 	return own
 }
 

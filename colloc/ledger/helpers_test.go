@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -90,3 +91,6 @@ func held(l *ledger.Ledger) map[string][]string {
 	}
 	return books
 }
+
+// pages is all that the books say of their GPUs, to compare.
+func pages(l *ledger.Ledger) string { return fmt.Sprintf("%+v", l.Snapshot().GPUs) }

@@ -3,9 +3,7 @@ package ledger
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -38,13 +36,11 @@ type Lapse struct {
 
 func (given Lease) name() leaseName { return leaseName{given.Epoch, given.Number} }
 
-// Epoch names one life of a [Ledger]: from [New] or [Load] until the
-// process ends. It is 64 random bits, never 0, drawn when the books are opened
-// and not derived from anything that a crash can lose, so that neither a second
-// restart from one file nor two ledgers loaded from it at once give a lease or a
-// version the same name: of a million restarts two have the same epoch with a
+// Epoch names one life of a [Ledger]: from [New] until the process ends. It is 64 random
+// bits, never 0, so that a lease or a version from before a restart, or of another Ledger,
+// is taken for none of this one: of a million restarts two have the same epoch with a
 // probability of 3e-8. In JSON it is text, because programs that keep numbers as
-// floats would round it. Epoch 0 is that of leases from files of format 1.
+// floats would round it.
 type Epoch uint64
 
 // String returns the epoch as 16 hexadecimal digits.
@@ -76,25 +72,11 @@ type Version struct {
 // String returns epoch and number, separated by a colon.
 func (v Version) String() string { return fmt.Sprintf("%v:%d", v.Epoch, v.Number) }
 
-// drawTries is how often an epoch is drawn before the source counts as broken.
-const drawTries = 16
-
-// drawEpoch draws an epoch that is not among those known. A nil source is
-// crypto/rand.
-func drawEpoch(source io.Reader, known map[Epoch]bool) (Epoch, error) {
-	if source == nil {
-		source = rand.Reader
-	}
+// drawEpoch draws an epoch.
+func drawEpoch() Epoch {
 	var bits [8]byte
-	for range drawTries {
-		if _, err := io.ReadFull(source, bits[:]); err != nil {
-			return 0, fmt.Errorf("ledger: Rand gives no epoch: %w", err)
-		}
-		if e := Epoch(binary.LittleEndian.Uint64(bits[:])); e != 0 && !known[e] {
-			return e, nil
-		}
-	}
-	return 0, errors.New("ledger: Rand gives the same epochs again; leave it nil, or seed it anew at every start")
+	_, _ = rand.Read(bits[:]) // it never fails
+	return Epoch(max(1, binary.LittleEndian.Uint64(bits[:])))
 }
 
 // Claim asks for memory of a GPU and a place in the set that shares it.

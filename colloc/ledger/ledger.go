@@ -11,7 +11,7 @@ import (
 )
 
 // Ledger keeps the books of a set of GPUs: which task holds how much memory of
-// which GPU, and who shares it. Make one with [New] or [Load]: the zero Ledger has
+// which GPU, and who shares it. Make one with [New]: the zero Ledger has
 // no GPUs and takes none. All methods are safe for concurrent use. Reserve, Commit, Rollback and Release cost O(claims x
 // tasks per GPU).
 type Ledger struct {
@@ -27,7 +27,6 @@ type Ledger struct {
 	epoch    Epoch                // of the leases and versions given from now on
 	issued   uint64               // number of the newest lease of the epoch
 	version  uint64               // of the epoch; grows with every change
-	entered  uint64               // counts the leases in the order they joined
 	clock    stopwatch
 	turn     chan struct{} // held by the one that repeats Place
 }
@@ -35,20 +34,9 @@ type Ledger struct {
 // New opens the books. It reports every fault of the Config in one
 // error.
 func New(c Config) (*Ledger, error) {
-	l, err := empty(c, nil)
-	if err == nil {
-		err = l.settleAll(c.GPUs)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ledger: config: %w", err)
-	}
-	return l, nil
-}
-
-// empty opens books without any task, in an epoch that is not among past.
-func empty(c Config, past map[Epoch]bool) (*Ledger, error) {
 	l := &Ledger{
 		config: c,
+		epoch:  drawEpoch(),
 		byID:   make(map[string]*account, len(c.GPUs)),
 		seats:  make(map[string][]*seat),
 		leases: make(map[leaseName]*lease),
@@ -60,16 +48,14 @@ func empty(c Config, past map[Epoch]bool) (*Ledger, error) {
 		errs = append(errs, l.add(&c.GPUs[i]))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("ledger: config: %w", err)
 	}
-	epoch, err := drawEpoch(c.Rand, past)
-	if err != nil {
-		return nil, err
-	}
-	l.epoch = epoch
-	l.config.GPUs, l.config.Rand = nil, nil
+	l.config.GPUs = nil
 	l.clock.limit = max(l.config.LeaseTime, l.config.StartTime)
 	l.clock.read(c.Now)
+	if err := l.settleAll(c.GPUs); err != nil {
+		return nil, fmt.Errorf("ledger: config: %w", err)
+	}
 	return l, nil
 }
 
@@ -119,13 +105,6 @@ func (l *Ledger) gangLease(t *colloc.Task) *lease {
 		return all[0].lease
 	}
 	return nil
-}
-
-// enter adds a lease after those that are there.
-func (l *Ledger) enter(own *lease) {
-	l.entered++
-	own.order = l.entered
-	l.leases[own.name] = own
 }
 
 // settle books a task that runs already, whatever the limits.

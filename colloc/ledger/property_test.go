@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,7 +22,6 @@ type ledgerMachine struct {
 	slow   *slowBooks
 	clock  *fakeClock
 	leases []twinLease
-	lives  []ledgerLife
 }
 
 // twinLease is a lease under its names in the Ledger and in the twin.
@@ -32,25 +30,9 @@ type twinLease struct {
 	slow uint64
 }
 
-// ledgerLife is an epoch and the twin's version with which it began.
-type ledgerLife struct {
-	epoch ledger.Epoch
-	from  uint64
-}
-
-// begin notes that the Ledger was opened.
-func (m *ledgerMachine) begin() {
-	m.slow.from = m.slow.version()
-	m.lives = append(m.lives, ledgerLife{m.fast.Snapshot().Version.Epoch, m.slow.from})
-}
-
 // version is the Ledger's for a version of the twin.
 func (m *ledgerMachine) version(slow uint64) ledger.Version {
-	i := len(m.lives) - 1
-	for m.lives[i].from > slow {
-		i--
-	}
-	return ledger.Version{Epoch: m.lives[i].epoch, Number: slow - m.lives[i].from}
+	return ledger.Version{Epoch: m.fast.Snapshot().Version.Epoch, Number: slow}
 }
 
 func newLedgerMachine(t *rapid.T) *ledgerMachine {
@@ -63,7 +45,6 @@ func newLedgerMachine(t *rapid.T) *ledgerMachine {
 		t.Fatal(err)
 	}
 	m.fast, m.slow = fast, newSlowBooks(m.config)
-	m.begin()
 	return m
 }
 
@@ -140,13 +121,6 @@ func (m *ledgerMachine) release(t *rapid.T) {
 	m.compare(t, "release", m.fast.Release(task), m.slow.release(task))
 }
 
-// amend lets a task need more, or less, and perhaps be alone.
-func (m *ledgerMachine) amend(t *rapid.T) {
-	task := sized(drawTask(t), profile.Bytes(rapid.IntRange(1, 14).Draw(t, "memory")))
-	task.Alone = rapid.IntRange(0, 9).Draw(t, "alone") == 0
-	m.compare(t, "amend", m.fast.Amend(task), m.slow.amend(task))
-}
-
 // wait moves the clock, also back; the Ledger looks at it in the check.
 func (m *ledgerMachine) wait(t *rapid.T) {
 	d := time.Duration(rapid.IntRange(-20, 6).Draw(t, "seconds")) * time.Second
@@ -185,20 +159,6 @@ func (m *ledgerMachine) replace(t *rapid.T) {
 	m.slow.replace(id)
 }
 
-// reload saves the books and goes on with what was read back.
-func (m *ledgerMachine) reload(t *rapid.T) {
-	var file bytes.Buffer
-	if err := m.fast.Save(&file); err != nil {
-		t.Fatal(err)
-	}
-	fast, err := ledger.Load(&file, m.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.fast = fast
-	m.begin()
-}
-
 // check compares everything that can be seen.
 func (m *ledgerMachine) check(t *rapid.T) {
 	s := m.fast.Snapshot()
@@ -228,7 +188,7 @@ func TestLedgerMatchesTwin(t *testing.T) {
 		actions := map[string]func(*rapid.T){
 			"":        func(t *rapid.T) { operations++; m.check(t) },
 			"reserve": m.reserve, "reserve more": m.reserve, "commit": m.commit, "rollback": m.rollback,
-			"release": m.release, "amend": m.amend, "wait": m.wait, "reconcile": m.reconcile, "reload": m.reload, "replace": m.replace,
+			"release": m.release, "wait": m.wait, "reconcile": m.reconcile, "replace": m.replace,
 		}
 		for range 5 {
 			t.Repeat(actions)

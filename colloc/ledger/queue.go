@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "time"
 
 // leaseQueue holds the open leases by deadline. All run for the same time, so
 // that the order of deadlines is that of arrival.
@@ -32,19 +28,6 @@ func (q *leaseQueue) remove(l *lease) {
 		l.next.prev = l.prev
 	}
 	l.prev, l.next = nil, nil
-}
-
-// sort puts leases from a file in the order of their deadlines.
-func (q *leaseQueue) sort() {
-	var all []*lease
-	for l := q.head; l != nil; l = l.next {
-		all = append(all, l)
-	}
-	slices.SortStableFunc(all, func(a, b *lease) int { return cmp.Compare(a.deadline, b.deadline) })
-	*q = leaseQueue{}
-	for _, l := range all {
-		q.push(l)
-	}
 }
 
 // stopwatch measures the time that passed as the sum of a clock's forward

@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +24,7 @@ func TestBook(t *testing.T) {
 	if err := l.Book(claim("a", "x", 15*profile.GiB), claim("a", "y", 15*profile.GiB), ledger.Claim{GPU: "a", Task: hermit("z", 1)}, pair, other); err != nil {
 		t.Fatal(err)
 	}
-	want := savedBooks(t, l)
+	want := pages(l)
 	if got := held(l); !slices.Equal(got["a"], []string{"x", "y", "z"}) || !slices.Equal(got["b"], []string{"pair"}) || !slices.Equal(got["c"], []string{"pair"}) {
 		t.Errorf("booked %v", got)
 	}
@@ -33,14 +32,14 @@ func TestBook(t *testing.T) {
 	if _, err := l.Reserve(seen, claim("a", "new", 1)); !errors.As(err, &refused) || !refused.Stale || refused.Code != packer.MemoryLimit {
 		t.Errorf("beside what is too much: %v", err)
 	}
-	if err := l.Book(claim("a", "x", 1), claim("b", "pair", 1)); err != nil || savedBooks(t, l) != want {
+	if err := l.Book(claim("a", "x", 1), claim("b", "pair", 1)); err != nil || pages(l) != want {
 		t.Errorf("booked again: %v", err)
 	}
 	for _, tt := range []struct {
 		claim ledger.Claim
 		err   error
 	}{{claim("b", "x", 1), ledger.ErrDuplicate}, {claim("nowhere", "w", 1), ledger.ErrUnknown}} {
-		if err := l.Book(claim("c", "fine", 1), tt.claim); !errors.Is(err, tt.err) || savedBooks(t, l) != want {
+		if err := l.Book(claim("c", "fine", 1), tt.claim); !errors.Is(err, tt.err) || pages(l) != want {
 			t.Errorf("%v: %v, want %v and the books as they were", tt.claim, err, tt.err)
 		}
 	}
@@ -52,28 +51,18 @@ func TestBook(t *testing.T) {
 	}
 }
 
-// TestBookOpenLease: a scheduler that died between start and Commit tells what runs, by
-// Book or as a resident for Load; its lease does not lapse while the task runs.
+// TestBookOpenLease: a scheduler that died between start and Commit tells what runs; its
+// lease does not lapse while the task runs.
 func TestBookOpenLease(t *testing.T) {
-	c := ledger.Config{GPUs: []colloc.GPU{bare("a", 40*profile.GiB)}, LeaseTime: time.Minute}
-	l, clock := newLedger(t, c)
-	c.Now = clock.Now
+	l, clock := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("a", 40*profile.GiB)}, LeaseTime: time.Minute})
 	running := claim("a", "x", 30*profile.GiB)
 	mustReserve(t, l, running)
-	file := savedBooks(t, l)
-	c.GPUs[0].Residents = []colloc.Task{running.Task}
-	loaded, err := ledger.Load(strings.NewReader(file), c)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := l.Book(running); err != nil {
 		t.Fatal(err)
 	}
 	clock.Step(2 * time.Minute)
-	for name, l := range map[string]*ledger.Ledger{"booked": l, "loaded": loaded} {
-		if lapsed := l.Expire(); len(lapsed) > 0 || !slices.Equal(held(l)["a"], []string{"x"}) {
-			t.Errorf("%s: the books have %v, lapsed %v", name, held(l), lapsed)
-		}
+	if lapsed := l.Expire(); len(lapsed) > 0 || !slices.Equal(held(l)["a"], []string{"x"}) {
+		t.Errorf("the books have %v, lapsed %v", held(l), lapsed)
 	}
 }
 
@@ -102,13 +91,13 @@ func TestChangeGPU(t *testing.T) {
 	if _, err := l.Reserve(now.Version, claim("a", "z", 1)); !errors.Is(err, ledger.ErrFull) {
 		t.Errorf("on a card that is too full now: %v", err)
 	}
-	before := savedBooks(t, l)
+	before := pages(l)
 	for what, err := range map[string]error{
 		"unknown":        l.ChangeGPU(bare("a", 1), bare("nowhere", 1)),
 		"with residents": l.ChangeGPU(bare("a", 1), bare("b", 1, sized("x", 1))),
 		"faulty":         l.ChangeGPU(bare("a", 1), bare("b", -1)),
 	} {
-		if err == nil || savedBooks(t, l) != before || l.Snapshot().GPUs[0].Memory != 10*profile.GiB {
+		if err == nil || pages(l) != before || l.Snapshot().GPUs[0].Memory != 10*profile.GiB {
 			t.Errorf("%s: %v, or the books changed", what, err)
 		}
 	}
@@ -119,7 +108,7 @@ func TestChangeGPU(t *testing.T) {
 // of date.
 func TestForeignResidents(t *testing.T) {
 	c := ledger.Config{GPUs: []colloc.GPU{card("a")}, ForeignResidents: true}
-	l, clock := newLedger(t, c)
+	l, _ := newLedger(t, c)
 	seen := l.Snapshot().Version
 	if g := l.Snapshot().GPUs[0]; len(g.Residents) != 0 {
 		t.Errorf("nobody is there, and the card shows %+v", g.Residents)
@@ -148,12 +137,9 @@ func TestForeignResidents(t *testing.T) {
 	if v, err := open.Fit(task, g); err != nil || v.Code != 0 && v.Code != packer.SpeedLimit {
 		t.Errorf("beside a foreigner, as the policy allows: %v, %v", v, err)
 	}
-	c.Now = clock.Now
 	c.ForeignResidents = false
-	quiet, err := ledger.Load(strings.NewReader(savedBooks(t, l)), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	quiet, _ := newLedger(t, c)
+	quiet.Reconcile([]ledger.Usage{{GPU: "a", Processes: []ledger.Process{process(1, "", 4)}}})
 	if g := quiet.Snapshot().GPUs[0]; len(g.Residents) != 0 || g.Memory >= c.GPUs[0].Total() {
 		t.Errorf("without residents for foreigners: %+v", g)
 	}

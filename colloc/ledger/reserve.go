@@ -84,7 +84,7 @@ func (l *Ledger) Reserve(seen Version, claims ...Claim) (Lease, error) {
 	for _, s := range taken.seats {
 		s.joined, s.account.tightened = l.version, l.version
 	}
-	l.enter(taken)
+	l.leases[taken.name] = taken
 	taken.deadline = l.clock.elapsed + l.config.LeaseTime
 	l.open.push(taken)
 	return Lease{Epoch: l.epoch, Number: l.issued, Expires: now.Add(l.config.LeaseTime)}, nil

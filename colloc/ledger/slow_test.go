@@ -22,7 +22,6 @@ type slowBooks struct {
 	added     map[string]uint64        // by GPU: the version at which it was replaced
 	elapsed   time.Duration
 	leases    uint64
-	from      uint64 // the version at which the books were opened last
 }
 
 // slowMoment is everything as it was at one version.
@@ -111,7 +110,7 @@ func (m *slowMoment) load(gpu string) profile.Bytes {
 
 // fuller reports whether the GPU got fuller at some moment after seen.
 func (s *slowBooks) fuller(gpu string, seen uint64) bool {
-	if s.added[gpu] > seen || seen < s.from {
+	if s.added[gpu] > seen {
 		return true
 	}
 	for v := int(seen) + 1; v < len(s.history); v++ {
@@ -138,7 +137,7 @@ func (s *slowBooks) reserve(seen uint64, claims []ledger.Claim) string {
 			return "full, conflict"
 		case full:
 			return "full"
-		case seen < s.from || slowJoined(c.GPU, s.history[seen].entries, s.entries):
+		case slowJoined(c.GPU, s.history[seen].entries, s.entries):
 			return "conflict"
 		}
 	}
@@ -207,33 +206,6 @@ func (s *slowBooks) release(task string) string {
 		return "open"
 	}
 	s.end(func(e *slowEntry) bool { return e.claim.Task.ID == task })
-	s.remember()
-	return ""
-}
-
-// amend returns "", "unknown", "open" or "full".
-func (s *slowBooks) amend(task colloc.Task) string {
-	e := s.find(task.ID)
-	switch {
-	case e == nil:
-		return "unknown"
-	case !e.committed:
-		return "open"
-	}
-	after := slices.Clone(s.entries)
-	i := slices.IndexFunc(after, func(o slowEntry) bool { return o.claim.Task.ID == task.ID })
-	before := after[i]
-	after[i].claim.Task.Alone, after[i].claim.Task.Reserved = task.Alone, task.Reserved
-	load := (&slowMoment{after, s.foreign}).load(e.claim.GPU)
-	for _, g := range s.gpus {
-		if g.ID == e.claim.GPU && task.Reserved > before.charge() && load > g.Memory-profile.BytesOf(float64(g.Memory)*0.1) {
-			return "full"
-		}
-	}
-	if task.Alone && !before.claim.Task.Alone && len(slowOn(e.claim.GPU, after)) > 1 {
-		return "full"
-	}
-	s.entries = after
 	s.remember()
 	return ""
 }
