@@ -76,9 +76,9 @@ func ExampleSampler() {
 		return
 	}
 	sampler := nvmlx.NewSampler(src, &nvmlx.SamplerConfig{
-		Clock:      nvmlx.NewVirtualClock(time.Time{}),
-		SlowFields: nvmlx.FieldGPUBusy | nvmlx.FieldMemUsed,
-		OnEvent:    func(e nvmlx.Event) { fmt.Println(e.Device, e.Kind) },
+		Clock:   nvmlx.NewVirtualClock(time.Time{}),
+		Fields:  nvmlx.FieldGPUBusy | nvmlx.FieldMemUsed,
+		OnEvent: func(e nvmlx.Event) { fmt.Println(e.Device, e.Kind) },
 	})
 	err = sampler.Run(context.Background(), func(s nvmlx.Sample) {
 		fmt.Println(s.Device, s.At.Format("15:04:05"), s.Window, s.GPUBusy)

@@ -15,20 +15,13 @@ import (
 type SamplerConfig struct {
 	// Clock is the time to go by; nil is SystemClock.
 	Clock Clock
-	// Slow is the time between full readings; 0 means one second.
-	Slow time.Duration
-	// SlowFields are the counters of a full reading; 0 means FieldsAll.
-	SlowFields Fields
-	// Fast is the time between readings of FastFields in between; 0 means none.
-	// It divides Slow. Below 100 ms GPM counters have no values.
-	Fast time.Duration
-	// FastFields are the counters of the readings in between; 0 means FieldsGPM.
-	FastFields Fields
+	// Every is the time between readings; 0 means one second. Below 100 ms GPM counters have
+	// no values.
+	Every time.Duration
+	// Fields are the counters to read; 0 means FieldsAll.
+	Fields Fields
 	// Devices are the devices to read; nil means all that the source lists.
 	Devices []DeviceID
-	// Queue is how many samples wait for the sink before reading waits for it;
-	// 0 means 64.
-	Queue int
 	// OnEvent, if not nil, is told of device losses, late ticks and failures, by
 	// the goroutine that calls the sink.
 	OnEvent func(Event)
@@ -51,34 +44,17 @@ func NewSampler(src Source, config *SamplerConfig) *Sampler {
 	if c.Clock == nil {
 		c.Clock = SystemClock()
 	}
-	if c.Slow == 0 {
-		c.Slow = time.Second
+	if c.Every == 0 {
+		c.Every = time.Second
 	}
-	if c.SlowFields == 0 {
-		c.SlowFields = FieldsAll
-	}
-	if c.FastFields == 0 {
-		c.FastFields = FieldsGPM
-	}
-	if c.Queue == 0 {
-		c.Queue = 64
+	if c.Fields == 0 {
+		c.Fields = FieldsAll
 	}
 	return s
 }
 
-func (c *SamplerConfig) check() error {
-	var errs []error
-	if c.Slow < 0 {
-		errs = append(errs, fmt.Errorf("nvmlx: sampler: slow interval is %v, want more than 0, or 0 for one second", c.Slow))
-	}
-	if c.Fast < 0 || c.Fast > 0 && (c.Fast >= c.Slow || c.Slow%c.Fast != 0) {
-		errs = append(errs, fmt.Errorf("nvmlx: sampler: fast interval is %v, want a part of the slow one, %v, or 0 for none", c.Fast, c.Slow))
-	}
-	if c.Queue < 0 {
-		errs = append(errs, fmt.Errorf("nvmlx: sampler: queue is %d, want more than 0, or 0 for 64", c.Queue))
-	}
-	return errors.Join(errs...)
-}
+// waiting is how many samples wait for the sink before reading waits for it.
+const waiting = 64
 
 // item is what a device's goroutine hands to the sink.
 type item struct {
@@ -110,14 +86,14 @@ type item struct {
 // that was io.EOF, the end of a recording. Run may be called again, and several
 // times at once. It allocates when it begins and for events, not for ticks.
 func (s *Sampler) Run(ctx context.Context, sink func(Sample)) error {
-	if err := s.config.check(); err != nil {
-		return err
+	if s.config.Every < 0 {
+		return fmt.Errorf("nvmlx: sampler: the time between readings is %v, want more than 0, or 0 for one second", s.config.Every)
 	}
 	ids, err := s.devices(ctx)
 	if err != nil {
 		return err
 	}
-	queue := make(chan item, s.config.Queue)
+	queue := make(chan item, waiting)
 	ends := make([]error, len(ids))
 	runs := make([]deviceRun, len(ids))
 	start := s.config.Clock.Now()
@@ -178,8 +154,6 @@ type deviceRun struct {
 	waiter  Waiter
 
 	next     time.Time // of the coming tick
-	tick     int       // its number
-	slowDue  bool      // a tick with a full reading was skipped
 	last     time.Time // of the last sample
 	failures int       // in a row
 
@@ -201,10 +175,8 @@ func (r *deviceRun) run(ctx context.Context) error {
 			return err
 		}
 		r.skipLate(ctx)
-		what, base := r.fields()
-		r.next = r.next.Add(base)
-		r.tick++
-		if err := r.read(ctx, what); err != nil {
+		r.next = r.next.Add(r.sampler.config.Every)
+		if err := r.read(ctx); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -216,47 +188,18 @@ func (r *deviceRun) run(ctx context.Context) error {
 // skipLate gives up ticks whose time has passed.
 func (r *deviceRun) skipLate(ctx context.Context) {
 	c := &r.sampler.config
-	base := c.base()
-	late := int(c.Clock.Now().Sub(r.next) / base)
+	late := int(c.Clock.Now().Sub(r.next) / c.Every)
 	if late <= 0 {
 		return
 	}
-	ticks := c.slowTicks()
-	r.slowDue = r.slowDue || r.tick%ticks == 0 || r.tick/ticks != (r.tick+late)/ticks
-	r.tick += late
-	r.next = r.next.Add(time.Duration(late) * base)
+	r.next = r.next.Add(time.Duration(late) * c.Every)
 	r.tell(ctx, Event{Kind: EventLate, Count: late})
 }
 
-// base is the time between ticks.
-func (c *SamplerConfig) base() time.Duration {
-	if c.Fast > 0 {
-		return c.Fast
-	}
-	return c.Slow
-}
-
-// slowTicks is the number of ticks from one full reading to the next.
-func (c *SamplerConfig) slowTicks() int { return int(c.Slow / c.base()) }
-
-// fields returns what the present tick reads and how long it lasts.
-func (r *deviceRun) fields() (Fields, time.Duration) {
-	c := &r.sampler.config
-	what := c.FastFields
-	if r.slowDue || r.tick%c.slowTicks() == 0 {
-		what = c.SlowFields
-		if c.Fast > 0 {
-			what |= c.FastFields
-		}
-		r.slowDue = false
-	}
-	return what, c.base()
-}
-
 // read makes one reading and hands it on. The error is what ends the device.
-func (r *deviceRun) read(ctx context.Context, what Fields) error {
+func (r *deviceRun) read(ctx context.Context) error {
 	c := &r.sampler.config
-	ask := what &^ r.unsupported
+	ask := c.Fields &^ r.unsupported
 	if r.denied != 0 && c.Clock.Now().Before(r.retry) {
 		ask &^= r.denied
 	}
@@ -272,13 +215,11 @@ func (r *deviceRun) read(ctx context.Context, what Fields) error {
 	default:
 		r.failures++
 		pause := min(1<<min(r.failures-1, 30), mostBackOff)
-		r.next = r.next.Add(time.Duration(pause) * c.base())
-		r.tick += pause
-		r.slowDue = true
+		r.next = r.next.Add(time.Duration(pause) * c.Every)
 		r.tell(ctx, Event{Kind: EventTrouble, Count: r.failures, Err: err})
 		return nil
 	}
-	r.learn(&sample, what, ask)
+	r.learn(&sample, ask)
 	if sample.At.IsZero() {
 		sample.At = c.Clock.Now()
 	}
@@ -295,7 +236,8 @@ func (r *deviceRun) read(ctx context.Context, what Fields) error {
 }
 
 // learn notes which counters are in vain and says so for those not asked for.
-func (r *deviceRun) learn(sample *Sample, what, ask Fields) {
+func (r *deviceRun) learn(sample *Sample, ask Fields) {
+	what := r.sampler.config.Fields
 	r.unsupported |= sample.Missing.Fields(ErrNotSupported) & ask
 	denied := sample.Missing.Fields(ErrPermission) & ask
 	if r.denied&ask != 0 || denied != 0 {

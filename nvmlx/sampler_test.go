@@ -65,7 +65,7 @@ func TestSamplerReplaysTheRecording(t *testing.T) {
 	}
 }
 
-func TestSamplerTiersAndCaching(t *testing.T) {
+func TestSamplerCaching(t *testing.T) {
 	clock := nvmlx.NewVirtualClock(epoch)
 	var asked []string
 	ctx, cancel := context.WithCancel(t.Context())
@@ -84,8 +84,7 @@ func TestSamplerTiersAndCaching(t *testing.T) {
 		return s, nil
 	}}
 	samples, _, err := collect(ctx, src, nvmlx.SamplerConfig{
-		Clock: clock, Slow: time.Second, Fast: 500 * time.Millisecond,
-		SlowFields: nvmlx.FieldPower | nvmlx.FieldEnergy, FastFields: nvmlx.FieldSMActive,
+		Clock: clock, Every: 500 * time.Millisecond, Fields: nvmlx.FieldPower | nvmlx.FieldEnergy | nvmlx.FieldSMActive,
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Run() = %v", err)
@@ -94,8 +93,8 @@ func TestSamplerTiersAndCaching(t *testing.T) {
 		t.Fatalf("%d reads, want 123: every half second for 61 seconds", len(asked))
 	}
 	for i, want := range map[int]string{
-		0: "0s power_watts+energy_joules+sm_active", 1: "500ms none", 2: "1s power_watts", 3: "1.5s none",
-		119: "59.5s none", 120: "1m0s power_watts+sm_active", 121: "1m0.5s sm_active", 122: "1m1s power_watts+sm_active",
+		0: "0s power_watts+energy_joules+sm_active", 1: "500ms power_watts", 2: "1s power_watts",
+		119: "59.5s power_watts", 120: "1m0s power_watts+sm_active", 121: "1m0.5s power_watts+sm_active",
 	} {
 		if asked[i] != want {
 			t.Errorf("read %d: %q, want %q", i, asked[i], want)
@@ -200,8 +199,7 @@ func TestSamplerRefusals(t *testing.T) {
 	}{
 		{"no devices", t.Context(), &fake{}, nil, "no such device"},
 		{"cancelled", ctx, one, nil, "context canceled"},
-		{"negative", t.Context(), one, &nvmlx.SamplerConfig{Slow: -1, Queue: -1}, "slow interval is -1ns"},
-		{"no part", t.Context(), one, &nvmlx.SamplerConfig{Fast: 300 * time.Millisecond}, "fast interval is 300ms, want a part of the slow one, 1s"},
+		{"negative", t.Context(), one, &nvmlx.SamplerConfig{Every: -1}, "time between readings is -1ns"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := nvmlx.NewSampler(tt.src, tt.config).Run(tt.ctx, func(nvmlx.Sample) {}); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -217,7 +215,7 @@ func TestSamplerSystemClock(t *testing.T) {
 	defer cancel()
 	src := &fake{n: 8, read: func(id nvmlx.DeviceID, _ nvmlx.Fields) (nvmlx.Sample, error) { return nvmlx.Sample{Device: id}, nil }}
 	seen := map[nvmlx.DeviceID]int{}
-	err := nvmlx.NewSampler(src, &nvmlx.SamplerConfig{Slow: time.Millisecond, Queue: 1}).Run(ctx, func(s nvmlx.Sample) {
+	err := nvmlx.NewSampler(src, &nvmlx.SamplerConfig{Every: time.Millisecond}).Run(ctx, func(s nvmlx.Sample) {
 		if seen[s.Device]++; len(seen) == 8 && seen[s.Device] > 5 {
 			cancel()
 		}
@@ -239,7 +237,7 @@ func TestSamplerHangingDevice(t *testing.T) {
 		return nvmlx.Sample{Device: id}, nil
 	}}
 	n := 0
-	err := nvmlx.NewSampler(src, &nvmlx.SamplerConfig{Slow: time.Millisecond}).Run(ctx, func(s nvmlx.Sample) {
+	err := nvmlx.NewSampler(src, &nvmlx.SamplerConfig{Every: time.Millisecond}).Run(ctx, func(s nvmlx.Sample) {
 		if n++; n == 10 && s.Device == "GPU-0" {
 			cancel()
 			close(release)

@@ -161,7 +161,7 @@ func (s *Station) sample(id nvmlx.DeviceID) {
 		_ = waiter.Wait(ctx, s.config.Clock.Now().Add(3*s.config.Profiling)) // or the station ends
 	})
 	s.samplers.Go(func() {
-		c := &nvmlx.SamplerConfig{Slow: s.config.Profiling / 20, Devices: []nvmlx.DeviceID{id}}
+		c := &nvmlx.SamplerConfig{Every: s.config.Profiling / 20, Devices: []nvmlx.DeviceID{id}}
 		_ = nvmlx.NewSampler(s.config.Source, c).Run(ctx, func(sample nvmlx.Sample) { s.kinds.Sample(&sample) }) // what cannot be read is not known
 	})
 }

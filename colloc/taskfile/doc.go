@@ -28,10 +28,9 @@
 // memory and time.
 // Settings of one tool stand beside the tasks under its name, as "slurm" does.
 //
-// # Older forms
+// # Other forms
 //
-// Also read are a list of tasks without format and version, with the settings of
-// colloc slurm at its top; a single [profile.Spec], as colloc describe -spec and
-// the exporter for PyTorch write it; and what sweeps of earlier versions kept in
-// profile.json. A version that is not known is refused.
+// Also read are a list of tasks without format and version, as people write it by hand,
+// with the settings of colloc slurm at its top; and a single [profile.Spec], as colloc
+// describe -spec and the exporter for PyTorch write it. A version that is not known is refused.
 package taskfile

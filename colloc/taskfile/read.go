@@ -37,7 +37,7 @@ func ReadFile(path string) (*File, error) {
 	})
 }
 
-// Read reads a task file, or one of the older forms in the package comment. Every
+// Read reads a task file, or one of the other forms in the package comment. Every
 // task that it returns can be planned. A fault of the file is an [*Error];
 // [ErrFormat] and [ErrVersion] tell what it is not. O(size).
 func Read(r io.Reader, o *Options) (*File, error) {
@@ -71,22 +71,12 @@ func read(d *jsondoc.Document, open func(string) (fs.File, error)) (*File, error
 
 func (r *reader) read() error {
 	start := bytes.TrimLeft(r.Data, " \t\r\n")
-	if len(start) == 0 || start[0] != '{' && start[0] != '[' {
+	if len(start) == 0 || start[0] != '{' {
 		return r.ErrorAt(0, ErrFormat)
 	}
 	var all json.RawMessage
 	if err := r.Decode(r.Whole(), &all); err != nil { // where its syntax is wrong
 		return err
-	}
-	if start[0] == '[' {
-		parts, err := r.Members(r.Whole())
-		if err != nil {
-			return err
-		}
-		if len(parts) == 0 {
-			return r.ErrorAt(0, errors.New("no tasks: the list is empty"))
-		}
-		return r.kinds(parts)
 	}
 	parts, err := r.Members(r.Whole())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // are written by this package.
 const SniffLength = 64 << 10
 
-// Sniff reports whether a text begins like a task file or one of the older forms. It
+// Sniff reports whether a text begins like a task file or one of the other forms. It
 // may be wrong where the first tasks come late; [Read] is not. O(length).
 func Sniff(head []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))))
@@ -19,11 +19,7 @@ func Sniff(head []byte) bool {
 		over = over || err != nil
 		return t
 	}
-	switch token() {
-	case json.Delim('['):
-		return token() == json.Delim('{') && token() == "kind"
-	case json.Delim('{'):
-	default:
+	if token() != json.Delim('{') {
 		return false
 	}
 	for !over {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/pretrained"
 	"example.com/colloc/profile"
@@ -43,8 +44,8 @@ func TestGenerate(t *testing.T) {
 	if data == "" {
 		t.Skip("COLLOC_DATA is not set: set it to the folder with the measurement files to run this test")
 	}
-	if testing.Short() {
-		t.Skip("fits all models: not with -short")
+	if testing.Short() || race.Enabled {
+		t.Skip("fits all models: not with -short, and not with the race detector, for the program is not built with it")
 	}
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "generate")

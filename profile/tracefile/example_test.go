@@ -89,19 +89,6 @@ func ExampleQuery() {
 	// 22:13:50 0.48
 }
 
-func ExampleWrite() {
-	err := tracefile.Write(os.Stdout, profile.Trace{
-		Labels:  map[string]string{tracefile.LabelUUID: "GPU-a"},
-		Samples: []profile.Sample{{At: time.Unix(1_700_000_000, 0).UTC(), GPUBusy: profile.Some(0.5)}},
-	})
-	if err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// {"format":"nvmlx-trace","version":1,"devices":[{"id":"GPU-a","index":0}],"labels":{"GPU-a":{"uuid":"GPU-a"}}}
-	// {"device":"GPU-a","at":"2023-11-14T22:13:20Z","gpu_busy":0.5}
-}
-
 // Example makes a vector from a config.json and a log of nvidia-smi dmon.
 func Example() {
 	model, err := modelfile.Read(strings.NewReader(`{"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "vocab_size": 50257}`), nil)

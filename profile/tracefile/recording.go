@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/tracefile/internal/gather"
@@ -19,18 +18,14 @@ const (
 	recordingVersion = 1
 )
 
-// recordingHeader is the first line. Labels are an addition that nvmlx ignores.
+// recordingHeader is the first line.
 type recordingHeader struct {
-	Format  string                       `json:"format"`
-	Version int                          `json:"version"`
-	Devices []recordingDevice            `json:"devices"`
-	Labels  map[string]map[string]string `json:"labels,omitempty"`
-}
-
-type recordingDevice struct {
-	ID    string `json:"id"`
-	Index int    `json:"index"`
-	Name  string `json:"name,omitempty"`
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	Devices []struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"devices"`
 }
 
 type recordingRow struct {
@@ -44,12 +39,13 @@ type recordingOther struct {
 }
 
 func readRecording(r *bufio.Reader, c *gather.Collector) error {
-	var head *recordingHeader
-	names := map[string]recordingDevice{}
+	begun := false
+	names := map[string]string{}
 	return c.Each(r, func(line []byte) error {
-		if head == nil {
-			head = &recordingHeader{}
-			if err := json.Unmarshal(line, head); err != nil {
+		if !begun {
+			var head recordingHeader
+			begun = true
+			if err := json.Unmarshal(line, &head); err != nil {
 				return fmt.Errorf("header: %w", err)
 			}
 			if head.Format != recordingFormat || head.Version < 1 || head.Version > recordingVersion {
@@ -57,15 +53,15 @@ func readRecording(r *bufio.Reader, c *gather.Collector) error {
 					gather.Clip(head.Format), head.Version, recordingVersion, recordingFormat)
 			}
 			for _, d := range head.Devices {
-				names[d.ID] = d
+				names[d.ID] = d.Name
 			}
 			return nil
 		}
-		return record(c, head, names, line)
+		return record(c, names, line)
 	})
 }
 
-func record(c *gather.Collector, head *recordingHeader, names map[string]recordingDevice, line []byte) error {
+func record(c *gather.Collector, names map[string]string, line []byte) error {
 	var other recordingOther
 	var in recordingRow
 	if err := errors.Join(json.Unmarshal(line, &other), json.Unmarshal(line, &in)); err != nil {
@@ -77,11 +73,8 @@ func record(c *gather.Collector, head *recordingHeader, names map[string]recordi
 	}
 	s, err := c.Source([]byte(in.Device), func() map[string]string {
 		labels := map[string]string{gather.LabelUUID: in.Device}
-		if known := head.Labels[in.Device]; known != nil {
-			return known
-		}
-		if d, ok := names[in.Device]; ok && d.Name != "" {
-			labels[gather.LabelName] = d.Name
+		if name := names[in.Device]; name != "" {
+			labels[gather.LabelName] = name
 		}
 		return labels
 	})
@@ -111,43 +104,6 @@ func checkSample(s *profile.Sample) error {
 	}
 	if s.MemUsed.Or(0) < 0 || s.PowerWatts.Or(0) < 0 || s.Window < 0 || s.StepTime.Or(1) <= 0 {
 		return errors.New("a negative amount")
-	}
-	return nil
-}
-
-// Write writes traces as a recording that [Read] and nvmlx.Replay read. Each
-// trace becomes a device, named by its uuid label if no other trace has it;
-// the samples of all are written trace by trace. Samples need a time.
-func Write(w io.Writer, traces ...profile.Trace) error {
-	head := recordingHeader{
-		Format: recordingFormat, Version: recordingVersion,
-		Devices: []recordingDevice{}, Labels: map[string]map[string]string{},
-	}
-	for i, t := range traces {
-		id := t.Labels[gather.LabelUUID]
-		if _, taken := head.Labels[id]; taken || id == "" {
-			id = fmt.Sprintf("trace-%d", i)
-		}
-		labels := t.Labels
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		head.Labels[id] = labels
-		head.Devices = append(head.Devices, recordingDevice{ID: id, Index: i, Name: t.Labels[gather.LabelName]})
-	}
-	out := json.NewEncoder(w)
-	if err := out.Encode(head); err != nil {
-		return fmt.Errorf("tracefile: write: %w", err)
-	}
-	for i, t := range traces {
-		for n := range t.Samples {
-			if t.Samples[n].At.IsZero() {
-				return fmt.Errorf("tracefile: write: trace %d: sample %d has no time", i, n)
-			}
-			if err := out.Encode(recordingRow{head.Devices[i].ID, t.Samples[n]}); err != nil {
-				return fmt.Errorf("tracefile: write: trace %d: sample %d: %w", i, n, err)
-			}
-		}
 	}
 	return nil
 }

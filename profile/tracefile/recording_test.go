@@ -1,7 +1,6 @@
 package tracefile
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -66,30 +65,5 @@ func TestRecordingSamples(t *testing.T) {
 		} else if len(f.Traces) != 1 || len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0].Error(), "line 3: "+want) {
 			t.Errorf("%s: got %d traces, %v, want %q", fields, len(f.Traces), f.Warnings, want)
 		}
-	}
-}
-
-// TestWriteTwins: two traces of one GPU, such as of two processes, stay two.
-func TestWriteTwins(t *testing.T) {
-	one := profile.Trace{Labels: map[string]string{LabelUUID: "GPU-a"}, Samples: []profile.Sample{{At: time.Unix(1_700_000_000, 0), GPUBusy: f64(0.5)}}}
-	var buf bytes.Buffer
-	if err := Write(&buf, one, one); err != nil {
-		t.Fatal(err)
-	}
-	if f, err := Read(&buf, nil); err != nil || len(f.Traces) != 2 || len(f.Traces[1].Samples) != 1 || f.Traces[1].Labels[LabelUUID] != "GPU-a" {
-		t.Errorf("got %+v, %v", f, err)
-	}
-}
-
-// TestWriteBare: a trace without labels has none when it is read again.
-func TestWriteBare(t *testing.T) {
-	want := []profile.Trace{{Samples: []profile.Sample{{At: time.Unix(1_700_000_000, 0).UTC(), GPUBusy: f64(0.5)}}}}
-	var buf bytes.Buffer
-	if err := Write(&buf, want...); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Read(&buf, nil)
-	if err != nil || len(f.Traces) != 1 || len(f.Traces[0].Labels) != 0 {
-		t.Errorf("got %+v, %v", f, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -329,30 +328,6 @@ func TestJobLabel(t *testing.T) {
 	}
 	if len(f.Traces) != 2 || f.Traces[0].Labels[LabelJob] != "17" || f.Traces[1].Labels[LabelJob] != "18" || f.Traces[1].Samples[0].GPUBusy.Or(0) != 0.6 {
 		t.Errorf("%+v", f.Traces)
-	}
-}
-
-func TestRecordingRoundTrip(t *testing.T) {
-	for _, text := range []string{csvText, matrixText, hamiText, promText} {
-		f, err := Read(strings.NewReader(text), &Options{Location: time.UTC, Start: time.Unix(1_700_000_000, 0).UTC()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := traces(f)
-		var buf bytes.Buffer
-		if err := Write(&buf, want...); err != nil {
-			t.Fatal(err)
-		}
-		again, err := Read(&buf, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, traces(again), cmpOpts); diff != "" || again.Format != Recording {
-			t.Errorf("%v (-want +got):\n%s", again.Format, diff)
-		}
-	}
-	if err := Write(io.Discard, profile.Trace{Samples: []profile.Sample{{}}}); err == nil {
-		t.Error("a sample without time was written")
 	}
 }
 

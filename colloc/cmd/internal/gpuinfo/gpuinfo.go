@@ -159,7 +159,7 @@ func watch(ctx context.Context, src nvmlx.Source, clock nvmlx.Clock, o options, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	board := newBoard(host, p, o.n, cancel, out.Flush)
-	sampler := nvmlx.NewSampler(src, &nvmlx.SamplerConfig{Clock: clock, Slow: o.interval, OnEvent: func(e nvmlx.Event) {
+	sampler := nvmlx.NewSampler(src, &nvmlx.SamplerConfig{Clock: clock, Every: o.interval, OnEvent: func(e nvmlx.Event) {
 		if o.replay != "" {
 			e.At = time.Time{} // the clock of a replay counts from nowhere
 		}

@@ -143,7 +143,7 @@ func (w *watched) observe(ctx context.Context, every time.Duration) (stop func()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		err := nvmlx.NewSampler(w.host.Source, &nvmlx.SamplerConfig{Slow: every, Devices: []nvmlx.DeviceID{w.tenants.gpu}}).
+		err := nvmlx.NewSampler(w.host.Source, &nvmlx.SamplerConfig{Every: every, Devices: []nvmlx.DeviceID{w.tenants.gpu}}).
 			Run(ctx, func(s nvmlx.Sample) { w.sample(ctx, &s) })
 		if err != nil && ctx.Err() == nil {
 			w.say("the GPU is not measured any more: %v", err)

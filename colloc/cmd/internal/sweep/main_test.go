@@ -83,7 +83,7 @@ func TestUsage(t *testing.T) {
 		{"no such GPU", "-dry-run -fake-gpus " + gpusFile + " -gpus 0,7 -- true", 2, []string{`-gpus: there is no GPU "7"; there are 0 (fake-0), 1 (fake-1)`}},
 		{"no such command", "-dry-run -fake-gpus " + gpusFile + " -- no-such-program", 2, []string{`task task: the command "no-such-program" does not exist`}},
 		{"a profile of others", "-dry-run -fake-gpus " + gpusFile + " -known " + write("others.json", `{"tasks": [{"id": "x", "training": {"batch_size": 1}}, {"id": "y", "training": {"batch_size": 1}}]}`) + " -- true", 2, []string{"-known", `["x" "y"]`, `kind "true"`}},
-		{"bad profile", "-dry-run -fake-gpus " + gpusFile + " -known " + write("profile.json", `[{"kind":"x"}]`) + " -- true", 2, []string{"-known", "profile.json:1", "without a profile"}},
+		{"bad profile", "-dry-run -fake-gpus " + gpusFile + " -known " + write("profile.json", `{"tasks": [{"kind":"x"}]}`) + " -- true", 2, []string{"-known", "profile.json:1", "id is missing"}},
 		{"metrics", "-metrics x -logs " + filepath.Join(dir, "m") + " -fake-gpus " + gpusFile + " -- true", 2, []string{"-metrics x: want HOST:PORT"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

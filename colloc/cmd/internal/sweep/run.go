@@ -107,7 +107,7 @@ func (s *sweep) observe(ctx context.Context) {
 		return
 	}
 	every := min(time.Second, max(100*time.Millisecond, s.o.profiling/20))
-	err := nvmlx.NewSampler(s.host.source, &nvmlx.SamplerConfig{Slow: every, Devices: s.o.gpus}).Run(ctx, s.sample)
+	err := nvmlx.NewSampler(s.host.source, &nvmlx.SamplerConfig{Every: every, Devices: s.o.gpus}).Run(ctx, s.sample)
 	if err != nil && ctx.Err() == nil {
 		s.show.Note("the GPUs are not measured any more: " + err.Error())
 	}

@@ -29,7 +29,7 @@ func watch(ctx context.Context, r *rig.Rig, until time.Time, period time.Duratio
 		return seen
 	}
 	sampler := nvmlx.NewSampler(r.Source, &nvmlx.SamplerConfig{
-		Clock: clock, Slow: period, SlowFields: nvmlx.FieldsBasic | nvmlx.FieldsGPM, Devices: []nvmlx.DeviceID{r.Device.ID},
+		Clock: clock, Every: period, Fields: nvmlx.FieldsBasic | nvmlx.FieldsGPM, Devices: []nvmlx.DeviceID{r.Device.ID},
 	})
 	err := sampler.Run(ctx, func(s nvmlx.Sample) {
 		seen.samples = append(seen.samples, s)

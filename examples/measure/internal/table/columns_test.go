@@ -19,10 +19,13 @@ var optEqual = cmp.Comparer(func(a, b profile.Opt[float64]) bool { return a == b
 func fullRow() Row {
 	var r Row
 	for i, c := range columns {
-		if c.text != nil {
-			*c.text(&r) = c.name
-		} else {
-			*c.number(&r) = profile.Some(float64(i) + 0.25)
+		switch to := c.at(&r).(type) {
+		case *string:
+			*to = c.name
+		case *profile.Opt[float64]:
+			*to = profile.Some(float64(i) + 0.25)
+		default:
+			panic(c.name + " is neither text nor a number")
 		}
 	}
 	return r

@@ -10,32 +10,67 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Row is one task in one run: a line of the tidy table. columns.go names and
-// explains the fields.
+// Row is one task in one run: a line of the tidy table. The tags say the name of each
+// column, its unit and what it means.
 type Row struct {
-	Simulated, Machine, GPU            string
-	GPUMemory                          profile.Opt[float64]
-	Driver, CUDA                       string
-	Python, Torch, TorchCUDA, CUDNN    string
-	Cell, Mechanism, Set               string
-	SetSize, Member, Repeat, Order     profile.Opt[float64]
-	Started, Task, Model, Family       string
-	Batch                              profile.Opt[float64]
-	Precision, Optimizer               string
-	Params                             profile.Opt[float64]
-	Threads                            profile.Opt[float64]
-	Status, SetStatus                  string
-	Runs, Idle                         profile.Opt[float64]
-	Window, Steps, Rate, StepTime      profile.Opt[float64]
-	SoloRate, SoloRuns, Speed          profile.Opt[float64]
-	Context, Allocated, Reserved, Peak profile.Opt[float64]
-	Free, DevicePeak, Baseline         profile.Opt[float64]
-	CPUCores                           profile.Opt[float64]
-	Samples                            profile.Opt[float64]
-	GPUBusy, MemBusy                   profile.Opt[float64]
-	SMActive, SMOccupancy              profile.Opt[float64]
-	TensorActive, DRAMActive, FP32     profile.Opt[float64]
-	PCIe, Watts, Joules, Clock, Temp   profile.Opt[float64]
+	Simulated    string               `csv:"simulated" doc:"true where nothing was measured: -fake"`
+	Machine      string               `csv:"machine" doc:"label of the host, from -machine"`
+	GPU          string               `csv:"gpu" doc:"product as the driver names it"`
+	GPUMemory    profile.Opt[float64] `csv:"gpu_memory_bytes" unit:"B" doc:"its memory"`
+	Driver       string               `csv:"driver" doc:"version of the driver"`
+	CUDA         string               `csv:"cuda" doc:"newest CUDA version that the driver runs"`
+	Python       string               `csv:"python" doc:"version of Python"`
+	Torch        string               `csv:"torch" doc:"version of PyTorch"`
+	TorchCUDA    string               `csv:"torch_cuda" doc:"CUDA version that PyTorch was built with"`
+	CUDNN        string               `csv:"cudnn" doc:"version of cuDNN"`
+	Cell         string               `csv:"cell" doc:"name of the run: mechanism, set, repetition"`
+	Mechanism    string               `csv:"mechanism" doc:"exclusive, time-slicing or mps"`
+	Set          string               `csv:"set" doc:"tasks that ran together, with thread caps"`
+	SetSize      profile.Opt[float64] `csv:"set_size" unit:"count" doc:"their number"`
+	Member       profile.Opt[float64] `csv:"member" unit:"count" doc:"which of them this row is, from 0"`
+	Repeat       profile.Opt[float64] `csv:"repeat" unit:"count" doc:"repetition, from 0"`
+	Order        profile.Opt[float64] `csv:"order" unit:"count" doc:"when in the session, from 0"`
+	Started      string               `csv:"started" doc:"date and time, UTC"`
+	Task         string               `csv:"task" doc:"workload"`
+	Model        string               `csv:"model" doc:"its network"`
+	Family       string               `csv:"family" doc:"family of the network, as package profile names it"`
+	Batch        profile.Opt[float64] `csv:"batch" unit:"count" doc:"samples per step"`
+	Precision    string               `csv:"precision" doc:"fp32, tf32, mixed, bf16 or fp16"`
+	Optimizer    string               `csv:"optimizer" doc:"sgd, momentum, adam, or none for inference"`
+	Params       profile.Opt[float64] `csv:"params" unit:"count" doc:"trained parameters"`
+	Threads      profile.Opt[float64] `csv:"threads" unit:"1" doc:"cap on the share of multiprocessors; empty is none"`
+	Status       string               `csv:"status" doc:"ok, oom, short, crash, timeout or garbage, of this task"`
+	SetStatus    string               `csv:"set_status" doc:"the same of the whole run; speeds need ok"`
+	Runs         profile.Opt[float64] `csv:"runs_before" unit:"count" doc:"runs of the same process before (-keep)"`
+	Idle         profile.Opt[float64] `csv:"idle" unit:"count" doc:"other workloads that waited on the GPU meanwhile (-keep)"`
+	Window       profile.Opt[float64] `csv:"window_s" unit:"s" doc:"time in which all members ran, warmed up"`
+	Steps        profile.Opt[float64] `csv:"steps" unit:"count" doc:"steps of this task in it"`
+	Rate         profile.Opt[float64] `csv:"rate" unit:"1/s" doc:"steps per second in it"`
+	StepTime     profile.Opt[float64] `csv:"step_time_s" unit:"s" doc:"time of a step in it"`
+	SoloRate     profile.Opt[float64] `csv:"solo_rate" unit:"1/s" doc:"median rate of the task alone"`
+	SoloRuns     profile.Opt[float64] `csv:"solo_runs" unit:"count" doc:"of how many runs alone"`
+	Speed        profile.Opt[float64] `csv:"speed" unit:"1" doc:"rate / solo_rate"`
+	Context      profile.Opt[float64] `csv:"context_bytes" unit:"B" doc:"of the process before its first tensor"`
+	Allocated    profile.Opt[float64] `csv:"peak_allocated_bytes" unit:"B" doc:"largest sum of tensors, by PyTorch"`
+	Reserved     profile.Opt[float64] `csv:"peak_reserved_bytes" unit:"B" doc:"largest pool of PyTorch's allocator"`
+	Peak         profile.Opt[float64] `csv:"process_peak_bytes" unit:"B" doc:"largest use of the process, by the driver"`
+	Free         profile.Opt[float64] `csv:"free_at_oom_bytes" unit:"B" doc:"memory the task could have had when it ran out"`
+	DevicePeak   profile.Opt[float64] `csv:"device_peak_bytes" unit:"B" doc:"largest use of the GPU by the whole set and all else"`
+	Baseline     profile.Opt[float64] `csv:"baseline_bytes" unit:"B" doc:"use of the GPU before the run"`
+	CPUCores     profile.Opt[float64] `csv:"cpu_cores" unit:"1" doc:"CPU time of the process per time"`
+	Samples      profile.Opt[float64] `csv:"samples" unit:"count" doc:"samples within the window; the means below are of the GPU, not of the task"`
+	GPUBusy      profile.Opt[float64] `csv:"gpu_busy" unit:"1" doc:"share of time with a kernel resident"`
+	MemBusy      profile.Opt[float64] `csv:"mem_busy" unit:"1" doc:"share of time that memory was touched"`
+	SMActive     profile.Opt[float64] `csv:"sm_active" unit:"1" doc:"share of multiprocessors with a warp"`
+	SMOccupancy  profile.Opt[float64] `csv:"sm_occupancy" unit:"1" doc:"resident warps over the most that fit"`
+	TensorActive profile.Opt[float64] `csv:"tensor_active" unit:"1" doc:"share of cycles of the tensor pipe"`
+	DRAMActive   profile.Opt[float64] `csv:"dram_active" unit:"1" doc:"share of cycles of the memory interface"`
+	FP32         profile.Opt[float64] `csv:"fp32_active" unit:"1" doc:"share of cycles of the FP32 pipe"`
+	PCIe         profile.Opt[float64] `csv:"pcie_bytes_per_s" unit:"B/s" doc:"both directions"`
+	Watts        profile.Opt[float64] `csv:"power_watts" unit:"W" doc:"board, from the energy counter where there is one"`
+	Joules       profile.Opt[float64] `csv:"energy_joules" unit:"J" doc:"power_watts over the window"`
+	Clock        profile.Opt[float64] `csv:"sm_clock_mhz" unit:"MHz" doc:"clock"`
+	Temp         profile.Opt[float64] `csv:"temp_celsius" unit:"°C" doc:"temperature"`
 }
 
 // Tidy turns a raw file into rows, in the order of measuring.
