@@ -30,6 +30,7 @@ type Template struct {
 // Grid is what the tasks are made of.
 type Grid struct {
 	Templates []Template
+	File      string // -f; "" if there is a command
 	Params    []Param
 	Repeats   int      // -n; 0 if it was not given
 	Shell     bool     // -shell

@@ -14,8 +14,8 @@ import (
 // maxLine is the longest line of a file of commands, in bytes.
 const maxLine = 1 << 20
 
-// ReadTemplates reads a file of commands, - being standard input.
-func ReadTemplates(path string, stdin io.Reader, shell bool) ([]Template, error) {
+// readTemplates reads a file of commands, - being standard input.
+func readTemplates(path string, stdin io.Reader, shell bool) ([]Template, error) {
 	if path == "-" {
 		return parseTemplates(stdin, "standard input", shell)
 	}

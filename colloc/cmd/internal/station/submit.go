@@ -2,7 +2,6 @@ package station
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -20,7 +19,6 @@ import (
 // submission are the flags of submit.
 type submission struct {
 	grid  grammar.Grid
-	file  string
 	task  api.Task
 	time  time.Duration
 	share string
@@ -53,13 +51,7 @@ func (p *program) submit(ctx context.Context, args []string) error {
 	f.StringVar(&o.task.Progress.Pattern, "step", solo.Steps, "`REGEXP` with the group (?P<step>...) finds the number of a step in its output")
 	f.Int64Var(&o.task.Progress.Total, "steps", 0, "it takes `N` steps, if it does not say so itself")
 	f.BoolVar(&o.wait, "wait", false, "wait until it is over, as colloc station wait")
-	f.IntVar(&o.grid.Repeats, "n", 0, "queue the command `N` times; {} is 0 to N-1")
-	f.Func("p", "a parameter `NAME=LIST`; {NAME} is each value in turn", func(s string) error {
-		param, err := grammar.ParseParam(s)
-		o.grid.Params = append(o.grid.Params, param)
-		return err
-	})
-	f.StringVar(&o.file, "f", "", "read commands from `FILE`, one a line; - is standard input")
+	o.grid.Flags(f, nil)
 	f.BoolVar(&o.grid.Shell, "shell", false, "let a shell read the command")
 	f.Lookup("step").DefValue = "" // the usual ways to write them
 	if err := p.parse(f, args, "Queues a job, which runs in this folder with this environment, and prints its number.\n\n  colloc station submit -mem 8GiB -- python train.py\n  colloc station submit -p lr=1e-4..1e-1:x10 -- python train.py --lr {lr}", 0, -1); err != nil {
@@ -89,25 +81,12 @@ func (p *program) submit(ctx context.Context, args []string) error {
 // tasks are the jobs that the flags ask for.
 func (o *submission) tasks(words []string, p *program) ([]api.Task, error) {
 	switch {
-	case len(words) == 0 && o.file == "":
-		return nil, errors.New("no command: write it after --")
-	case len(words) > 0 && o.file != "":
-		return nil, errors.New("a command and -f FILE: want one of them")
 	case o.share != "yes" && o.share != "no":
 		return nil, fmt.Errorf("-share %q: want yes or no", o.share)
 	case math.IsNaN(o.task.MaxSlowdown) || math.IsInf(o.task.MaxSlowdown, 0): // JSON has neither
 		return nil, fmt.Errorf("-slowdown %v: want a number of at least 1, or 0 for the station's", o.task.MaxSlowdown)
 	}
-	var err error
-	o.grid.Templates = []grammar.Template{{Words: words}}
-	if o.file != "" {
-		if o.grid.Templates, err = grammar.ReadTemplates(o.file, p.streams.In, o.grid.Shell); err != nil {
-			return nil, err
-		}
-	} else if o.grid.Shell {
-		o.grid.Templates[0].Words = []string{strings.Join(words, " ")}
-	}
-	jobs, err := o.grid.Jobs()
+	jobs, err := o.grid.Of(words, p.streams.In)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (o *options) recall(args []string) error {
 	if dir, err := os.Getwd(); err == nil && dir != saved.Dir {
 		return fmt.Errorf("-resume: the sweep was started in %s: go there", saved.Dir)
 	}
-	if len(o.command) > 0 || o.file != "" {
+	if len(o.command) > 0 || o.grid.File != "" {
 		return nil // it is all said again
 	}
 	*o = options{}

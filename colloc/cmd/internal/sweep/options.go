@@ -23,7 +23,6 @@ import (
 type options struct {
 	grid    grammar.Grid
 	command []string
-	file    string // -f
 
 	logs         string
 	resume       bool
@@ -89,14 +88,7 @@ func begin[T any](o *options, flag string, list *[]T) {
 
 // taskFlags say what to run.
 func (o *options) taskFlags(f *flag.FlagSet) {
-	f.IntVar(&o.grid.Repeats, "n", 0, "run each task `N` times; {} is 0 to N-1")
-	f.Func("p", "a parameter `NAME=LIST`; {NAME} is each value in turn", func(s string) error {
-		p, err := grammar.ParseParam(s)
-		begin(o, "p", &o.grid.Params)
-		o.grid.Params = append(o.grid.Params, p)
-		return err
-	})
-	f.StringVar(&o.file, "f", "", "read commands from `FILE`, one a line; - is standard input")
+	o.grid.Flags(f, func() { begin(o, "p", &o.grid.Params) })
 	f.BoolVar(&o.grid.Shell, "shell", false, "let a shell read the command")
 	f.StringVar(&o.grid.Along, "after", "", "tasks that differ in parameter `NAME` only run one after the other")
 	f.IntVar(&o.grid.Priority, "priority", 0, "add `N` to the tasks' priorities; the highest starts first")
@@ -201,8 +193,8 @@ func (o *options) check() error {
 		wrong bool
 		text  string
 	}{
-		{len(o.command) == 0 && o.file == "" && !resume, "no command: write it after --, or give a file of commands with -f"},
-		{len(o.command) > 0 && o.file != "", "a command and -f FILE: want one of them"},
+		{len(o.command) == 0 && o.grid.File == "" && !resume, "no command: write it after --, or give a file of commands with -f"},
+		{len(o.command) > 0 && o.grid.File != "", "a command and -f FILE: want one of them"},
 		{o.grid.Repeats < 0 || o.grid.Repeats > grammar.MaxTasks, fmt.Sprintf("-n %d: want 0 to %d", o.grid.Repeats, grammar.MaxTasks)},
 		{!slices.Contains(stationWords(), o.station), fmt.Sprintf("-station %q: want auto, yes or no", o.station)},
 		{o.perGPU < 1, fmt.Sprintf("-per-gpu %d: want 1 or more", o.perGPU)},
@@ -231,14 +223,5 @@ func (o *options) check() error {
 
 // jobs returns the tasks that the options ask for.
 func (o *options) jobs(stdin io.Reader) ([]grammar.Job, error) {
-	o.grid.Templates = []grammar.Template{{Words: o.command}}
-	if o.file != "" {
-		var err error
-		if o.grid.Templates, err = grammar.ReadTemplates(o.file, stdin, o.grid.Shell); err != nil {
-			return nil, err
-		}
-	} else if o.grid.Shell {
-		o.grid.Templates[0].Words = []string{strings.Join(o.command, " ")}
-	}
-	return o.grid.Jobs()
+	return o.grid.Of(o.command, stdin)
 }

@@ -22,7 +22,7 @@ func AddFlags() *flag.FlagSet { return (&making{}).addFlags() }
 
 func (m *making) addFlags() *flag.FlagSet {
 	f := flag.NewFlagSet("add", flag.ContinueOnError)
-	m.gridFlags(f)
+	m.grid.Flags(f, nil)
 	m.needFlags(f)
 	return f
 }

@@ -37,12 +37,12 @@ with -n. plan and submit read the file, and it may be edited before.
 type making struct {
 	settings.Settings
 
-	path, file string
-	grid       grammar.Grid
-	task       taskfile.Task // what all tasks have in common
-	gpu        string        // for what is known of them
-	used       profile.Bytes // of a GPU's memory
-	busy       float64
+	path string
+	grid grammar.Grid
+	task taskfile.Task // what all tasks have in common
+	gpu  string        // for what is known of them
+	used profile.Bytes // of a GPU's memory
+	busy float64
 }
 
 // NewFlags are the flags of new.
@@ -51,22 +51,11 @@ func NewFlags() *flag.FlagSet { return (&making{}).flags() }
 func (m *making) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("new", flag.ContinueOnError)
 	f.StringVar(&m.path, "sweep", "sweep.json", "write `FILE`, which must not be there yet")
-	m.gridFlags(f)
+	m.grid.Flags(f, nil)
 	m.needFlags(f)
 	m.shapeFlags(f)
 	m.siteFlags(f)
 	return f
-}
-
-// gridFlags say which tasks there are.
-func (m *making) gridFlags(f *flag.FlagSet) {
-	f.IntVar(&m.grid.Repeats, "n", 0, "each task `N` times; {} is 0 to N-1")
-	f.Func("p", "a parameter `NAME=LIST`; {NAME} is each value in turn", func(s string) error {
-		p, err := grammar.ParseParam(s)
-		m.grid.Params = append(m.grid.Params, p)
-		return err
-	})
-	f.StringVar(&m.file, "f", "", "read commands from `FILE`, one a line; - is standard input")
 }
 
 // needFlags say what each task needs.
@@ -160,17 +149,7 @@ func (m *making) make(command []string, in io.Reader) (*taskfile.File, error) {
 	if err := m.Sound(); err != nil {
 		return nil, err
 	}
-	if (m.file == "") == (len(command) == 0) {
-		return nil, errors.New("want a command, or -f FILE with some; see -h")
-	}
-	m.grid.Templates = []grammar.Template{{Words: command}}
-	if m.file != "" {
-		var err error
-		if m.grid.Templates, err = grammar.ReadTemplates(m.file, in, false); err != nil {
-			return nil, err
-		}
-	}
-	jobs, err := m.grid.Jobs()
+	jobs, err := m.grid.Of(command, in)
 	if err != nil {
 		return nil, err
 	}
