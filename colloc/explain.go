@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -190,16 +189,6 @@ func (p *Plan) explainWarnings(out *bytes.Buffer) {
 	}
 }
 
-// String names the tasks, what the set would be worth, and the limit that
-// forbids it, if one does.
-func (a Alternative) String() string {
-	text := strings.Join(a.Tasks, " + ")
-	if a.Code != 0 {
-		return fmt.Sprintf("%s: %s", text, limitText(a.Code))
-	}
-	return fmt.Sprintf("%s, worth %.2f", text, a.Throughput)
-}
-
 // limitText names a limit for people.
 func limitText(code packer.ReasonCode) string {
 	switch code {
@@ -236,91 +225,38 @@ func limitText(code packer.ReasonCode) string {
 	}
 }
 
-// maxAlternatives is how many a placement lists.
-const maxAlternatives = 2
-
-// maxWaiting bounds the tasks that are tried as substitutes, so that the cost
-// stays linear in the plan.
+// maxWaiting bounds the tasks that are tried beside a set, so that the cost stays linear in
+// the plan.
 const maxWaiting = 16
 
-// weigh compares a placement with what the tasks that wait could do there: one
-// of them beside the whole set, and one in the place of a member.
-func (r *round) weigh(p *Placement, s *packer.Set, waiting []int) error {
-	waiting = waiting[:min(len(waiting), maxWaiting)]
-	sc := r.planner.acquire()
-	defer r.planner.release(sc)
-	joined, err := r.exchange(s, -1, waiting, sc)
-	if err != nil {
-		return err
-	}
-	if len(joined) > 0 {
-		p.Binding = joined[0].Code
-	}
-	var found []Alternative
-	for out := range s.Tasks {
-		more, err := r.exchange(s, out, waiting, sc)
-		if err != nil {
-			return err
-		}
-		found = append(found, more...)
-	}
-	rankSets(found)
-	p.Alternatives = found[:min(len(found), maxAlternatives)]
-	return nil
-}
-
-// exchange puts each waiting task in the place of member out of a set, or
-// beside all of them if out is negative, and returns the sets, best first.
-func (r *round) exchange(s *packer.Set, out int, waiting []int, sc *scratch) ([]Alternative, error) {
+// binding is the limit that keeps a waiting task from joining a set, 0 if one may.
+func (r *round) binding(s *packer.Set, waiting []int) (code packer.ReasonCode, err error) {
 	gpu := r.gpus[s.GPU]
 	gpu.Residents = slices.Clone(gpu.Residents)
-	for i, t := range s.Tasks {
-		if i != out {
-			stays := r.tasks[t]
-			stays.Reserved = r.demands[t].Reserved
-			gpu.Residents = append(gpu.Residents, stays)
+	for _, t := range s.Tasks {
+		gpu.Residents = append(gpu.Residents, r.promised(t))
+	}
+	sc := r.planner.acquire()
+	defer r.planner.release(sc)
+	for i, t := range waiting[:min(len(waiting), maxWaiting)] {
+		task := r.promised(t)
+		sc.reset()
+		v, err := r.planner.fit(&task, &gpu, sc, r.paces.scale)
+		if err != nil || v.Code == 0 {
+			return 0, err
+		}
+		if i == 0 {
+			code = v.Code
 		}
 	}
-	var sets []Alternative
-	for _, t := range waiting {
-		a, err := r.try(t, &gpu, sc)
-		if err != nil {
-			return nil, err
-		}
-		sets = append(sets, a)
-	}
-	rankSets(sets)
-	return sets, nil
+	return code, nil
 }
 
-// rankSets sorts sets: what is allowed and worth most, then what a limit forbids.
-func rankSets(sets []Alternative) {
-	slices.SortStableFunc(sets, func(a, b Alternative) int {
-		if (a.Code == 0) != (b.Code == 0) {
-			return cmp.Compare(a.Code, b.Code)
-		}
-		return cmp.Compare(b.Throughput, a.Throughput)
-	})
-}
-
-// try evaluates one waiting task beside the members that stay.
-func (r *round) try(t int, gpu *GPU, s *scratch) (Alternative, error) {
+// promised is a task with what the plan reserves for it.
+func (r *round) promised(t int) Task {
 	task := r.tasks[t]
 	task.Reserved = r.demands[t].Reserved
-	s.reset()
-	v, err := r.planner.fit(&task, gpu, s, r.paces.scale)
-	if err != nil {
-		return Alternative{}, err
-	}
-	a := Alternative{Code: v.Code}
-	if v.Fits {
-		a.Throughput = math.Round(v.Throughput*1e6) / 1e6
-	}
-	for i := range gpu.Residents {
-		a.Tasks = append(a.Tasks, gpu.Residents[i].ID)
-	}
-	a.Tasks = append(a.Tasks, task.ID)
-	return a, nil
+	return task
 }
 
 // blind are the tasks that are alone for want of knowledge, by ID.

@@ -66,13 +66,9 @@ type Placement struct {
 	// offers after headroom.
 	Reserved profile.Bytes `json:"reserved_bytes"`
 	Usable   profile.Bytes `json:"usable_bytes"`
-	// Binding is the limit that keeps the waiting task that comes nearest from joining
-	// the set. It is 0 if none waits, or if joining would merely be worth less than
-	// what the plan does.
+	// Binding is the limit that keeps the first task that waits from joining the set. It is 0
+	// if none waits, or if one might join and would merely be worth less than what the plan does.
 	Binding packer.ReasonCode `json:"binding"`
-	// Alternatives are the best sets with a waiting task that the plan
-	// rejected, at most two.
-	Alternatives []Alternative `json:"alternatives,omitempty"`
 }
 
 // Member is one task of a set.
@@ -121,19 +117,6 @@ type Note struct {
 	Reliefs []Relief `json:"changes"`
 	// Text says the same for people.
 	Text string `json:"text"`
-}
-
-// Alternative is a set that a GPU could have run instead, with a task that
-// waits in the place of one that was chosen.
-type Alternative struct {
-	// Tasks are the members, residents first.
-	Tasks []string `json:"tasks"`
-	// Throughput is what they would be worth, as Placement.Throughput; 0 where a limit
-	// forbids the set.
-	Throughput float64 `json:"throughput"`
-	// Code names the limit that forbids it; 0 if it was merely worth less to
-	// the plan as a whole.
-	Code packer.ReasonCode `json:"code"`
 }
 
 // repeats reports IDs that come twice, and in a plan those of Homes that do not come

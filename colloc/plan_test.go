@@ -316,19 +316,6 @@ func TestNotesSayWhatToChange(t *testing.T) {
 	}
 }
 
-// TestAlternativeText: a set that was passed over names the limit that forbids it, or else what
-// it would have been worth.
-func TestAlternativeText(t *testing.T) {
-	a := colloc.Alternative{Tasks: []string{"a", "b"}, Throughput: 1.5}
-	if got, want := a.String(), "a + b, worth 1.50"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	a.Code = packer.MemoryLimit
-	if got, want := a.String(), "a + b: not enough memory"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // TestExplainsSources: what was fitted far from its data is said to be extrapolated, and nothing
 // else.
 func TestExplainsSources(t *testing.T) {

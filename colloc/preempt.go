@@ -36,10 +36,6 @@ type Preemption struct {
 	Exact bool `json:"exact"`
 }
 
-// Worth reports whether the preemption pays in throughput: Gain exceeds Loss. Whether a
-// class may take what does not pay is the scheduler's policy.
-func (e *Preemption) Worth() bool { return len(e.GPUs) > 0 && e.Gain > e.Loss }
-
 // Bounds of what Preempt tries in full.
 const (
 	maxLeaving = 12 // residents of one GPU

@@ -234,7 +234,7 @@ func TestPreemptAgainstExhaustive(t *testing.T) {
 		if works := slowWay(t, p, task, some, gone); !works.found || works.beats(is) || is.beats(works) || len(some) != task.Width() {
 			t.Fatalf("round %d: %+v does not work: %+v", round, got, works)
 		}
-		kinds[fmt.Sprintf("gang %v, victims %d, worth %v", task.Width() > 1, len(got.Victims), got.Worth())]++
+		kinds[fmt.Sprintf("gang %v, victims %d, worth %v", task.Width() > 1, len(got.Victims), len(got.GPUs) > 0 && got.Gain > got.Loss)]++
 	}
 	t.Log(kinds)
 	for _, kind := range []string{"none", "gang joins", "gang false, victims 0, worth true", "gang false, victims 1, worth true", "gang false, victims 1, worth false"} {

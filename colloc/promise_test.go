@@ -1,11 +1,9 @@
 package colloc_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -13,57 +11,6 @@ import (
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
-
-// TestAlternatives: what a plan says of the sets that it did not choose is what Fit says of
-// their last member beside the others.
-func TestAlternatives(t *testing.T) {
-	p := newPlanner(t, colloc.Config{MaxSlowdown: 4, MaxSet: 3, Reference: gpuModel(t, "RTX 3090")})
-	var tasks []colloc.Task
-	for i := range 9 {
-		task := seen(t, fmt.Sprint("t", i), 0.3+0.07*float64(i), 0.2+0.05*float64(i), profile.Bytes(3+i)*profile.GiB)
-		task.Weight = float64(1 + i%3)
-		tasks = append(tasks, task)
-	}
-	gpus := []colloc.GPU{card(t, "a"), card(t, "b")}
-	plan, err := p.Plan(t.Context(), tasks, gpus)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := newPlanner(t, colloc.Config{MaxSlowdown: 4, MaxSet: 3}).Plan(t.Context(), tasks, gpus)
-	if err != nil {
-		t.Fatal(err)
-	}
-	byID := map[string]colloc.Task{}
-	for _, task := range tasks {
-		byID[task.ID] = task
-	}
-	worth, forbidden := 0, 0
-	for _, placement := range slices.Concat(plan.Placements, own.Placements) { // GPUs of one kind are each other's reference
-		if !slices.IsSortedFunc(placement.Alternatives, func(a, b colloc.Alternative) int { return cmp.Compare(b.Throughput, a.Throughput) }) {
-			t.Errorf("on GPU %s the best is not first: %v", placement.GPU, placement.Alternatives)
-		}
-		for _, a := range placement.Alternatives {
-			gpu := card(t, placement.GPU)
-			for _, id := range a.Tasks[:len(a.Tasks)-1] {
-				gpu.Residents = append(gpu.Residents, byID[id])
-			}
-			v, err := p.Fit(byID[a.Tasks[len(a.Tasks)-1]], gpu)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := v.Throughput
-			if worth++; !v.Fits {
-				want, forbidden = 0, forbidden+1
-			}
-			if a.Code != v.Code || math.Abs(a.Throughput-want) > 1e-6 {
-				t.Errorf("%v on GPU %s: %v and %v, want %v and %v", a.Tasks, placement.GPU, a.Code, a.Throughput, v.Code, want)
-			}
-		}
-	}
-	if worth == forbidden {
-		t.Errorf("%d alternatives, all of them forbidden: the test says nothing", worth)
-	}
-}
 
 // TestGainThatIsAsked: two tasks whose sharing is worth less than MinGain do not share, and
 // the plan says by how much sharing would be worth more.

@@ -253,7 +253,7 @@ func (r *round) plan(ctx context.Context, s *packer.Solution) (*Plan, error) {
 			return nil, err
 		}
 		if len(p.Gang) == 0 {
-			if err := r.weigh(&p, &s.Sets[i], waiting); err != nil {
+			if p.Binding, err = r.binding(&s.Sets[i], waiting); err != nil {
 				return nil, err
 			}
 		}

@@ -17,9 +17,6 @@ type Diagnosis struct {
 	// Remedies are what to do, best first: for a task that does not fit in the
 	// order in which to try them, otherwise by predicted throughput.
 	Remedies []Remedy `json:"remedies"`
-	// Scaling are the choices that [ChooseGPUs] made and those of Options.Offers,
-	// in one order; empty if it was not asked for.
-	Scaling []ScalingChoice `json:"scaling,omitempty"`
 	// Warnings say what could not be judged and why.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -37,7 +34,6 @@ func Diagnose(p *profile.Profile, o *Options) Diagnosis {
 	if o == nil {
 		o = &Options{}
 	}
-	d.scale(o)
 	if p == nil {
 		d.warn("the profile is nil: nothing is known of the task")
 		return d
@@ -59,20 +55,8 @@ func Diagnose(p *profile.Profile, o *Options) Diagnosis {
 		d.Remedies = append(d.Remedies, v.remedies(f.Bottleneck)...)
 	}
 	d.Remedies = rank(d.Remedies)
-	d.Scaling = v.compare(d.Scaling)
 	d.Warnings = append(d.Warnings, v.warnings...)
 	return d
-}
-
-// scale answers what the options ask about more GPUs.
-func (d *Diagnosis) scale(o *Options) {
-	choices, err := ChooseGPUs(o.Scaling, o.MinGain)
-	if err != nil {
-		d.warn("%v", err)
-	}
-	if len(choices) > 0 {
-		d.Scaling = choices
-	}
 }
 
 func (d *Diagnosis) warn(format string, args ...any) {

@@ -319,26 +319,6 @@ func TestDiagnoseAddWorkers(t *testing.T) {
 	}
 }
 
-func TestDiagnoseScaling(t *testing.T) {
-	o := &advise.Options{
-		Planner: priorPlanner(t),
-		Scaling: []advise.ScalingPoint{{"A100", 1, 10, 0}, {"A100", 2, 19, 0}},
-	}
-	d := advise.Diagnose(nil, o)
-	if len(d.Scaling) != 1 || d.Scaling[0].GPUs != 2 || len(d.Warnings) != 1 {
-		t.Errorf("got %+v", d)
-	}
-	for _, want := range []string{"2 x A100", "the profile is nil"} {
-		if !strings.Contains(d.String(), want) {
-			t.Errorf("text has no %q:\n%s", want, d)
-		}
-	}
-	o.Scaling[0].GPUs = 0
-	if d = advise.Diagnose(nil, o); len(d.Scaling) != 0 || len(d.Warnings) != 2 {
-		t.Errorf("got %+v, want two warnings", d)
-	}
-}
-
 func TestDiagnosisJSON(t *testing.T) {
 	p := diagnosed(t, blocks(48, 6e7, 1e6), profile.Training{BatchSize: 4}, counters{0.2, -1, 0.1, -1, 0}, "A100-40GB")
 	want := advise.Diagnose(p, &advise.Options{Planner: priorPlanner(t)})

@@ -24,6 +24,20 @@ func TestBottleneckText(t *testing.T) {
 	}
 }
 
+// stepped is a task that was measured on one A100: 32 samples in a quarter of a second.
+func stepped(t *testing.T) *profile.Profile {
+	t.Helper()
+	p := &profile.Profile{GPU: gpuModel(t, "A100-40GB")}
+	p.Spec.Training.BatchSize = 32
+	if err := p.Vector.Set(profile.MedianStepTime, 0.25); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Vector.Set(profile.PeakMemory, float64(20*profile.GiB)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // TestFitsToTheByte: a task fits a GPU, its own or an offered one, that has exactly what it
 // reserves after headroom, and none that has a byte less.
 func TestFitsToTheByte(t *testing.T) {
@@ -43,60 +57,6 @@ func TestFitsToTheByte(t *testing.T) {
 		for _, f := range d.Findings { // without headroom a GPU offers all of its memory
 			if e := f.Evidence[0]; f.Bottleneck == advise.TooLargeToFit && (e.Threshold != 1 || e.Value <= 1) {
 				t.Errorf("%v, want that the share of the memory is above 1", e)
-			}
-		}
-		d = advise.Diagnose(p, &advise.Options{Planner: planner, Offers: []advise.Offer{{GPU: gpu, Price: 1}}})
-		if said := strings.Join(d.Warnings, "\n"); strings.Contains(said, "does not fit") != (short > 0) || len(d.Scaling) != 2-int(short) {
-			t.Errorf("an offer with %d bytes less than is reserved: %v, warnings %q", short, d.Scaling, d.Warnings)
-		}
-	}
-}
-
-// TestOfferFromTheFirst: of two kinds that tell as much of an offer the one that does more work
-// is gone by.
-func TestOfferFromTheFirst(t *testing.T) {
-	planner := newPlanner(t, colloc.Config{})
-	unseen := &profile.Profile{}
-	unseen.Spec.Training.BatchSize = 32
-	for _, points := range [][]advise.ScalingPoint{
-		{{"V100-PCIe-16GB", 1, 100, 0}, {"V100-PCIe-32GB", 1, 90, 0}},
-		{{"V100-PCIe-16GB", 1, 90, 0}, {"V100-PCIe-32GB", 1, 100, 0}},
-	} {
-		d := advise.Diagnose(unseen, &advise.Options{Planner: planner, Scaling: points, Offers: []advise.Offer{{GPU: gpuModel(t, "K80")}}})
-		best := points[0].GPU
-		if points[1].Throughput > points[0].Throughput {
-			best = points[1].GPU
-		}
-		for _, c := range d.Scaling {
-			if c.GPU == "K80" && c.From != best {
-				t.Errorf("%v is predicted from the %s, want from the %s", c, c.From, best)
-			}
-		}
-		if len(d.Scaling) != 3 {
-			t.Errorf("choices %v, warnings %q", d.Scaling, d.Warnings)
-		}
-	}
-}
-
-// TestOfferFromTheNearest: an offer is predicted from the kind that tells most of it, of those
-// that were measured for it alone, if there are any.
-func TestOfferFromTheNearest(t *testing.T) {
-	planner := newPlanner(t, colloc.Config{})
-	for offer, want := range map[string]string{"V100-PCIe-32GB": "V100-PCIe-16GB", "A100-80GB": "A100-40GB"} {
-		points := []advise.ScalingPoint{{"A100-40GB", 1, 100, 0}, {"V100-PCIe-16GB", 1, 90, 0}}
-		d := advise.Diagnose(stepped(t), &advise.Options{Planner: planner, Scaling: points, Offers: []advise.Offer{{GPU: gpuModel(t, offer)}}})
-		for _, c := range d.Scaling {
-			if c.GPU == gpuModel(t, offer).Name && c.From != want {
-				t.Errorf("%v is predicted from the %s, want from the %s", c, c.From, want)
-			}
-		}
-		if len(d.Scaling) != 3 {
-			t.Errorf("choices %v, warnings %q", d.Scaling, d.Warnings)
-		}
-		d = advise.Diagnose(stepped(t), &advise.Options{Planner: planner, Scaling: points[1:], Offers: []advise.Offer{{GPU: gpuModel(t, "A100-80GB")}}})
-		for _, c := range d.Scaling {
-			if c.GPU == "A100-80GB" && c.From != points[1].GPU {
-				t.Errorf("%v is predicted from the %s, want from what was measured", c, c.From)
 			}
 		}
 	}

@@ -29,15 +29,6 @@ type Options struct {
 	// MaxGPUs is the largest number of GPUs for one task that does not fit on
 	// one; 0 means 8.
 	MaxGPUs int
-	// Scaling are measurements of the task on several GPUs, see [ChooseGPUs];
-	// none leaves that question open. MinGain is its threshold.
-	Scaling []ScalingPoint
-	MinGain float64
-	// Offers are kinds of GPU to compare with those in Scaling or, without it, with
-	// the profile's own: where nothing was measured on a kind, its throughput is
-	// predicted by the Planner's paces, see [ScalingChoice]. A kind whose memory
-	// the task does not fit is a warning.
-	Offers []Offer
 }
 
 // The shares from which a feature counts as low or high.

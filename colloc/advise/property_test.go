@@ -72,8 +72,6 @@ func TestDiagnoseAnything(t *testing.T) {
 			Mechanism: profile.Mechanism(rapid.IntRange(-1, 5).Draw(t, "mechanism")),
 			CPUs:      rapid.IntRange(-1, 100).Draw(t, "cpus"), MaxCopies: rapid.IntRange(-1, 1000).Draw(t, "copies"),
 			MaxGPUs: rapid.OneOf(rapid.IntRange(-1, 64), rapid.Just(math.MaxInt)).Draw(t, "gpus"),
-			MinGain: drawOdd(t, "gain"),
-			Scaling: []advise.ScalingPoint{{GPU: "g", GPUs: rapid.IntRange(-1, 8).Draw(t, "n"), Throughput: drawOdd(t, "rate"), Price: drawOdd(t, "price")}},
 		}
 		if rapid.Bool().Draw(t, "other GPU") {
 			o.GPU = drawGPUModel(t)

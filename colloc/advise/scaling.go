@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"example.com/colloc/predict"
-	"example.com/colloc/profile"
 )
 
 // ScalingPoint is one measurement of a scaling profile: how fast a task ran on
@@ -49,12 +46,6 @@ type ScalingChoice struct {
 	// less than was asked for. Next is 0 if nothing larger was measured.
 	Next     int     `json:"next,omitempty"`
 	NextGain float64 `json:"next_gain,omitempty"`
-	// Predicted is Throughput with its interval and source where nothing was
-	// measured on the type: that on From, times how the Planner's paces compare
-	// the two; GPUs, Speedup and Efficiency are those of From. Missing where
-	// Throughput was measured.
-	Predicted profile.Opt[predict.Estimate] `json:"predicted,omitzero"`
-	From      string                        `json:"from,omitempty"`
 }
 
 // ChooseGPUs reads a scaling profile: for each type of GPU it goes from the
@@ -96,6 +87,17 @@ func ChooseGPUs(points []ScalingPoint, minGain float64) ([]ScalingChoice, error)
 	}
 	order(choices)
 	return choices, nil
+}
+
+// order sorts by cost if all are known, else by throughput.
+func order(choices []ScalingChoice) {
+	priced := !slices.ContainsFunc(choices, func(c ScalingChoice) bool { return !(c.Cost > 0) })
+	slices.SortStableFunc(choices, func(a, b ScalingChoice) int {
+		if priced {
+			return cmp.Compare(a.Cost, b.Cost)
+		}
+		return cmp.Compare(b.Throughput, a.Throughput)
+	})
 }
 
 // maxThroughput keeps products and quotients finite.
@@ -141,9 +143,6 @@ func (c ScalingChoice) String() string {
 	text := fmt.Sprintf("%d x %s: throughput %.4g, %.0f %% efficient", c.GPUs, c.GPU, c.Throughput, 100*c.Efficiency)
 	if c.Next > 0 {
 		text += fmt.Sprintf("; with %d each more GPU would add only %.0f %%", c.Next, 100*c.NextGain)
-	}
-	if e, ok := c.Predicted.Get(); ok {
-		text += fmt.Sprintf("; predicted from the %s: %.4g to %.4g (%v)", c.From, e.Lo, e.Hi, e.Source.Kind)
 	}
 	return text
 }

@@ -26,9 +26,6 @@ func (d Diagnosis) String() string {
 	for i, r := range d.Remedies {
 		fmt.Fprintf(&b, "%d. %v\n", i+1, r)
 	}
-	for _, c := range d.Scaling {
-		fmt.Fprintf(&b, "GPUs: %v\n", c)
-	}
 	for _, w := range d.Warnings {
 		fmt.Fprintf(&b, "unknown: %s\n", w)
 	}
