@@ -105,7 +105,7 @@ func (n *counts) day(t *testing.T, seed uint64) {
 			} else if minute == l.since+2 && !l.seen {
 				l.seen = true
 				ok(t, s.Seen(id, l.peak))
-				if n.crowded(tasks, runs, l, whole) {
+				if crowded(tasks, runs, l, whole) {
 					n.died++
 					l.left = l.length
 					ok(t, s.Return(id))
@@ -148,7 +148,7 @@ func (n *counts) day(t *testing.T, seed uint64) {
 }
 
 // crowded reports whether what runs where a task does uses more memory than there is.
-func (*counts) crowded(tasks map[string]*life, runs map[string]bool, l *life, whole profile.Bytes) bool {
+func crowded(tasks map[string]*life, runs map[string]bool, l *life, whole profile.Bytes) bool {
 	for _, g := range l.on {
 		used := profile.Bytes(0)
 		for id := range runs {
