@@ -59,7 +59,7 @@ func TestShiftTwin(t *testing.T) {
 		_, without := fit(all, types, false)
 		want, with := fit(all, types, true)
 		shift, likely := shiftOf(compare)
-		if likelier := float64(len(all)) / 4 * math.Log(without/with); math.Abs(shift-want) > 1e-6 || math.Abs(likely-likelier) > 1e-6 {
+		if likelier := float64(len(all)-types-1) / 4 * math.Log(without/with); math.Abs(shift-want) > 1e-6 || math.Abs(likely-likelier) > 1e-6 {
 			t.Errorf("seed %d: shift %.4f, likelier by %.4f; want %.4f and %.4f", seed, shift, likely, want, likelier)
 		}
 	}
