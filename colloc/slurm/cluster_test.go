@@ -45,14 +45,17 @@ func submit(t *testing.T, c *slurmtest.Cluster, job *script.Job, o *slurm.Submit
 
 // look returns jobs, those that the controller does not list any more as the accounts have them.
 func look(ctx context.Context, client *slurm.Client, ids []site.JobID) ([]site.JobInfo, error) {
-	state, err := client.State(ctx)
+	listed, err := client.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	jobs := client.Ended(ctx, ids...)
+	state := site.State{Jobs: listed}
+	jobs := make([]site.JobInfo, len(ids))
 	for i, id := range ids {
 		if j := state.Job(id); j != nil {
 			jobs[i] = *j
+		} else {
+			jobs[i] = client.Ended(ctx, id)[0]
 		}
 	}
 	return jobs, nil
@@ -103,8 +106,8 @@ func output(t *testing.T, c *slurmtest.Cluster, name string) string {
 // sleeper prints what Slurm tells a task about its GPU, and stays.
 func sleeper(gres site.Gres, out string) *script.Job {
 	return &script.Job{
-		Request: script.Request{Nodes: 1, NodeList: "g1", Gres: []site.Gres{gres}, Time: time.Minute, Output: out},
-		Body:    "echo \"$SLURMD_NODENAME/$CUDA_VISIBLE_DEVICES $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE\"\nexec sleep 30\n",
+		Request: script.Request{Nodes: 1, NodeList: "g1", Gres: []site.Gres{gres}, Time: 20 * time.Minute, Output: out},
+		Body:    "echo \"$SLURMD_NODENAME/$CUDA_VISIBLE_DEVICES $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE\"\nexec sleep 600\n", // a busy machine is slow
 	}
 }
 
@@ -268,7 +271,7 @@ func TestClusterREST(t *testing.T) {
 		t.Errorf("g1/5 is %+v, want 3 shares of job %d", d, id)
 	}
 	for _, j := range got.Jobs {
-		if j.Name != "x" || j.Comment != "colloc:x" || j.Limit != time.Minute || j.Memory != 200<<20 {
+		if j.Name != "x" || j.Comment != "colloc:x" || j.Limit != job.Request.Time || j.Memory != 200<<20 {
 			t.Errorf("got %+v, want what was asked for", j)
 		}
 	}
