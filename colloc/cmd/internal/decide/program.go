@@ -87,18 +87,11 @@ func run(ctx context.Context, args []string, s cli.Streams) int {
 		err = o.check(f.Args())
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %w", errUsage, err)
+		err = cli.Usage("%w", err)
 	} else {
 		err = o.serve(ctx, s)
 	}
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(s.Err, "colloc decide:", plain.Text(err.Error()))
-	if errors.Is(err, errUsage) {
-		return 2
-	}
-	return 1
+	return cli.Exit(s.Err, "colloc decide", err)
 }
 
 func (o *options) check(rest []string) error {
@@ -168,7 +161,7 @@ func (o *options) planner() (*colloc.Planner, error) {
 	defer func() { _ = file.Close() }() // it was only read
 	p, err := colloc.Load(file, config)
 	if err != nil {
-		err = fmt.Errorf("%w: -learned %s: %w", errUsage, o.learned, err)
+		err = cli.Usage("-learned %s: %w", o.learned, err)
 	}
 	return p, err
 }
@@ -187,7 +180,7 @@ func (o *options) dispatcher(p *colloc.Planner) (*dispatch.Dispatcher, error) {
 	}
 	d, err := dispatch.Restore(p, &o.dispatch, state)
 	if err != nil {
-		err = fmt.Errorf("%w: -state %s: %w; put it aside, and tell the session everything anew", errUsage, o.state, err)
+		err = cli.Usage("-state %s: %w; put it aside, and tell the session everything anew", o.state, err)
 	}
 	return d, err
 }
@@ -225,7 +218,7 @@ func (o *options) listen(h http.Handler, stop func(), s cli.Streams) (servers []
 	}
 	l, usage, err := cli.Loopback("http", o.address)
 	if usage != nil {
-		err = fmt.Errorf("%w: %w", errUsage, usage)
+		err = cli.Usage("%w", usage)
 	}
 	if err != nil {
 		return servers, done, err

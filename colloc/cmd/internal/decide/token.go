@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -13,12 +12,10 @@ import (
 	"strings"
 	"syscall"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/wire"
 	"example.com/colloc/internal/owner"
 )
-
-// errUsage says that the input is wrong, not the program or the machine.
-var errUsage = errors.New("wrong input")
 
 // shortest and longest are how long a token may be.
 const shortest, longest = 20, 4096
@@ -43,10 +40,10 @@ func readToken(path string) (string, error) {
 		return "", err
 	}
 	if uid, known := owner.Of(info); known && int(uid) != os.Geteuid() { // what another one has written others may know
-		return "", fmt.Errorf("%w: -token %s: it is another user's, who knows it; choose another place", errUsage, path)
+		return "", cli.Usage("-token %s: it is another user's, who knows it; choose another place", path)
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%w: -token %s: others may read it; chmod 600 it", errUsage, path)
+		return "", cli.Usage("-token %s: others may read it; chmod 600 it", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, longest))
 	if err != nil {
@@ -54,7 +51,7 @@ func readToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < shortest {
-		return "", fmt.Errorf("%w: -token %s: it has %d characters; want %d or more, or delete it and one is made", errUsage, path, len(token), shortest)
+		return "", cli.Usage("-token %s: it has %d characters; want %d or more, or delete it and one is made", path, len(token), shortest)
 	}
 	return token, nil
 }

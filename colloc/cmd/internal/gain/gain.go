@@ -35,9 +35,6 @@ func Program() cli.Program {
 	}
 }
 
-// errUsage says that the input is wrong, not the program or the machine.
-var errUsage = errors.New("wrong input")
-
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, s cli.Streams) int {
 	o := &options{}
@@ -47,26 +44,18 @@ func run(ctx context.Context, args []string, s cli.Streams) int {
 		return 0
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %w", errUsage, err)
+		err = cli.Usage("%w", err)
 	} else {
 		err = o.gain(ctx, s)
 	}
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, errUsage):
-		fmt.Fprintln(s.Err, "colloc gain:", plain.Text(err.Error()))
-		return 2
-	}
-	fmt.Fprintln(s.Err, "colloc gain:", plain.Text(err.Error()))
-	return 1
+	return cli.Exit(s.Err, "colloc gain", err)
 }
 
 // gain reads, replays and prints.
 func (o *options) gain(ctx context.Context, s cli.Streams) error {
 	log, err := o.read(s)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return cli.Usage("%w", err)
 	}
 	found, err := o.watch(ctx, log, s.Err)
 	if err != nil {
@@ -135,7 +124,7 @@ func (o *options) watch(ctx context.Context, log *records.Log, stderr io.Writer)
 	for _, name := range o.use {
 		f, err := tracefile.ReadFile(name, &tracefile.Options{Location: o.location})
 		if err := take(name, f, err); err != nil {
-			return records.Attached{}, fmt.Errorf("%w: -use: %w", errUsage, err)
+			return records.Attached{}, cli.Usage("-use: %w", err)
 		}
 	}
 	if from, until, ok := log.Span(); ok && o.prometheus != "" {

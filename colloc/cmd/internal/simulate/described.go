@@ -2,9 +2,9 @@ package simulate
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/colloc/taskfile"
@@ -21,7 +21,7 @@ const described = "tasks"
 func readDescribed(name string) (*trace.Trace, error) {
 	f, err := taskfile.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUsage, err)
+		return nil, cli.Usage("%w", err)
 	}
 	memory, err := pretrained.Memory()
 	if err != nil {
@@ -32,11 +32,11 @@ func readDescribed(name string) (*trace.Trace, error) {
 		d := &f.Tasks[i]
 		p, err := d.Profile()
 		if err != nil {
-			return nil, usage("%s: %w", d.Place(), err)
+			return nil, cli.Usage("%s: %w", d.Place(), err)
 		}
 		work, ok := workOf(d.Solo)
 		if !ok {
-			return nil, usage("%s: task %q does not tell how long it runs alone: give solo.run_time, or solo.steps and solo.step_time", d.Place(), d.ID)
+			return nil, cli.Usage("%s: task %q does not tell how long it runs alone: give solo.run_time, or solo.steps and solo.step_time", d.Place(), d.ID)
 		}
 		t := sim.Task{
 			ID: d.ID, Work: work, GPUs: cmp.Or(d.GPUs, d.Training.GPUs), Memory: d.Reserved, Type: d.ID, Priority: d.Priority, Profile: &p,

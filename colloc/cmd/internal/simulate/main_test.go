@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/colloc/colloc/cmd/internal/cli"
 )
 
 // inventedTrace has CARMA's layout and numbers of nobody.
@@ -197,7 +199,7 @@ func TestRunRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			err := run(t.Context(), tt.args, &bytes.Buffer{}, &bytes.Buffer{})
-			if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), tt.want) {
+			if !errors.Is(err, cli.ErrUsage) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want wrong input with %q", err, tt.want)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/measured"
 	"example.com/colloc/colloc/sim/policy"
@@ -35,14 +36,14 @@ func isMeasured(dir string) bool {
 func readMeasured(name string) (*trace.Trace, error) {
 	days, err := measured.Open(os.DirFS(filepath.Dir(name)))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUsage, err)
+		return nil, cli.Usage("%w", err)
 	}
 	for i := range days {
 		if filepath.Base(name) == "day_"+days[i].Name+".csv" {
 			return &trace.Trace{Layout: described, Tasks: days[i].Tasks}, nil
 		}
 	}
-	return nil, usage("%s: a day of trainings is a file day_NAME.csv", name)
+	return nil, cli.Usage("%s: a day of trainings is a file day_NAME.csv", name)
 }
 
 // playing is a policy on a measured day, under one truth.
@@ -69,7 +70,7 @@ func (f *figure) add(x float64, first bool, times int) {
 func printMeasured(ctx context.Context, w io.Writer, dir string) error {
 	days, err := measured.Open(os.DirFS(dir))
 	if err != nil {
-		return fmt.Errorf("%w: -published: %w", errUsage, err)
+		return cli.Usage("-published: %w", err)
 	}
 	fitted, err := pretrained.Interference()
 	if err != nil {

@@ -3,7 +3,6 @@ package simulate
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -134,13 +133,13 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 		cli.Explain(stdout, help+strings.Join(policyNames(), ", ")+".\n\n", f, "\nexit status: 0, 2 for wrong input, 1 for anything else that fails\n")
 		return nil, nil //nolint:nilnil // documented
 	case err != nil:
-		return nil, usage("%w; see -h", err)
+		return nil, cli.Usage("%w; see -h", err)
 	case f.NArg() > 0:
-		return nil, usage("%q: no argument is expected; see -h", f.Arg(0))
+		return nil, cli.Usage("%q: no argument is expected; see -h", f.Arg(0))
 	case o.trace == "" && o.pairs == "" && o.published == "":
-		return nil, usage("no trace: name one with -trace, or measured pairs to draw tasks from with -pairs; see -h")
+		return nil, cli.Usage("no trace: name one with -trace, or measured pairs to draw tasks from with -pairs; see -h")
 	case o.proofs != "" && !o.bound:
-		return nil, usage("-proofs is of -bound, which is missing")
+		return nil, cli.Usage("-proofs is of -bound, which is missing")
 	}
 	return o, o.check()
 }
@@ -171,7 +170,7 @@ func (o *options) check() error {
 		{"task-cpus", o.taskCPUs, 0, 1e6},
 	} {
 		if !(n.value >= n.lo && n.value <= n.hi) {
-			return usage("-%s is %v, want %v to %v", n.flag, n.value, n.lo, n.hi)
+			return cli.Usage("-%s is %v, want %v to %v", n.flag, n.value, n.lo, n.hi)
 		}
 	}
 	for _, d := range []struct {
@@ -188,22 +187,22 @@ func (o *options) check() error {
 		{"repair", o.repair},
 	} {
 		if d.value < 0 {
-			return usage("-%s is %v, want 0 or more", d.flag, d.value)
+			return cli.Usage("-%s is %v, want 0 or more", d.flag, d.value)
 		}
 	}
 	switch {
 	case o.services > 0 && o.serviceUp == 0:
-		return usage("-service-up is 0, want more")
+		return cli.Usage("-service-up is 0, want more")
 	case o.services > 0 && o.pairs != "":
-		return usage("-services: nobody measured the invented services in pairs: leave out -pairs")
+		return cli.Usage("-services: nobody measured the invented services in pairs: leave out -pairs")
 	case o.checkpoint > 0 && o.checkpoint <= o.checkpointCost:
-		return usage("-checkpoint is %v, want more than -checkpoint-cost, %v", o.checkpoint, o.checkpointCost)
+		return cli.Usage("-checkpoint is %v, want more than -checkpoint-cost, %v", o.checkpoint, o.checkpointCost)
 	case o.losses > 0 && o.losses < time.Hour:
-		return usage("-losses is %v, want an hour or more", o.losses)
+		return cli.Usage("-losses is %v, want an hour or more", o.losses)
 	case o.taskCPUs > 0 && o.cpus == 0:
-		return usage("-task-cpus says what tasks want of the cores of -cpus, which is missing")
+		return cli.Usage("-task-cpus says what tasks want of the cores of -cpus, which is missing")
 	case o.losses > 0 && o.repair == 0:
-		return usage("-repair is 0, want more: a GPU that fails is away for a while")
+		return cli.Usage("-repair is 0, want more: a GPU that fails is away for a while")
 	}
 	return o.readQuota()
 }
@@ -228,10 +227,10 @@ func (o *options) choose(tr *trace.Trace) ([]sim.Policy, error) {
 			p, ok = fgd, len(tr.Tasks) > 0
 		}
 		if !ok {
-			return nil, usage("-policies: there is no %q for this trace; there are %s", name, strings.Join(policyNames(), ", "))
+			return nil, cli.Usage("-policies: there is no %q for this trace; there are %s", name, strings.Join(policyNames(), ", "))
 		}
 		if slices.ContainsFunc(out, func(q sim.Policy) bool { return q.Name() == p.Name() }) {
-			return nil, usage("-policies: %q is named twice", name)
+			return nil, cli.Usage("-policies: %q is named twice", name)
 		}
 		out = append(out, p)
 	}
@@ -244,11 +243,4 @@ func policyNames() []string {
 		names = append(names, p.Name())
 	}
 	return append(names, policy.FGD{}.Name())
-}
-
-// errUsage says that the input is wrong, not the program or the machine.
-var errUsage = errors.New("wrong input")
-
-func usage(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/speed"
@@ -101,7 +102,7 @@ func replayMuri(ctx context.Context, dir, name, label string, p sim.Policy) ([]r
 	} {
 		published, ok := want[[3]string{name, label, f.key}]
 		if !ok {
-			return nil, usage("-published: muri_published_results.csv has no %s of %s on %s", f.key, label, name)
+			return nil, cli.Usage("-published: muri_published_results.csv has no %s of %s on %s", f.key, label, name)
 		}
 		out = append(out, replayed{"Muri's " + name, label, f.name, published, f.ours, 0})
 	}
@@ -112,12 +113,12 @@ func replayMuri(ctx context.Context, dir, name, label string, p sim.Policy) ([]r
 func readPublished(name string) (map[[3]string]float64, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: -published: %w", errUsage, err)
+		return nil, cli.Usage("-published: %w", err)
 	}
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil {
-		return nil, usage("-published: %s: %w", name, err)
+		return nil, cli.Usage("-published: %s: %w", name, err)
 	}
 	want := map[[3]string]float64{}
 	for _, row := range rows {

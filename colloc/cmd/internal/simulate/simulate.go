@@ -27,17 +27,10 @@ func Program() cli.Program {
 			ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 			defer stop()
 			err := run(ctx, args, s.Out, s.Err)
-			if err == nil {
-				return 0
-			}
-			if ctx.Err() != nil {
+			if err != nil && ctx.Err() != nil {
 				err = errors.New("interrupted: no figures, and a report that was there is as it was")
 			}
-			fmt.Fprintln(s.Err, "colloc simulate:", err)
-			if errors.Is(err, errUsage) {
-				return 2
-			}
-			return 1
+			return cli.Exit(s.Err, "colloc simulate", err)
 		},
 		Flags: new(options).flags, Words: map[string]func() []string{
 			"policies":  func() []string { return append([]string{"all"}, policyNames()...) },
@@ -63,10 +56,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Dir(o.html)); o.html != "" && err != nil { // rather than after the runs
-		return usage("-html: %w", err)
+		return cli.Usage("-html: %w", err)
 	}
 	if err := cli.Overwrites("html", o.html, o.trace, o.pairs, o.nodes); err != nil {
-		return usage("%w", err)
+		return cli.Usage("%w", err)
 	}
 	for _, o.contention = range scales {
 		if err := o.simulate(ctx, args, stdout, stderr); err != nil {
@@ -82,12 +75,12 @@ func (o *options) scales() ([]float64, error) {
 	for part := range strings.SplitSeq(o.contentions, ",") {
 		x, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil || !(x > 0 && x <= 100) {
-			return nil, usage("-contention is %q, want numbers above 0 up to 100", o.contentions)
+			return nil, cli.Usage("-contention is %q, want numbers above 0 up to 100", o.contentions)
 		}
 		out = append(out, x)
 	}
 	if len(out) > 1 && o.html != "" {
-		return nil, usage("-html: a report is of one -contention, there are %d", len(out))
+		return nil, cli.Usage("-html: a report is of one -contention, there are %d", len(out))
 	}
 	return out, nil
 }

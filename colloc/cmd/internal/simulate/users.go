@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/sim"
 )
 
@@ -27,7 +28,7 @@ func (o *options) readQuota() error {
 		}
 		n, err := strconv.Atoi(gpus)
 		if _, twice := o.quotas[user]; err != nil || n < 0 || twice || user == "" {
-			return usage("-quota: %q is no number of GPUs, or of a user who has one already; want 8, or ann=4,*=8", part)
+			return cli.Usage("-quota: %q is no number of GPUs, or of a user who has one already; want 8, or ann=4,*=8", part)
 		}
 		o.quotas[user] = n
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/speed"
@@ -74,7 +75,7 @@ func (o *options) study() (*study, error) {
 	s.told = what
 	d, err := w.draw(0)
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, cli.Usage("%w", err)
 	}
 	s.draw = w.draw
 	s.world = fmt.Sprintf("%d tasks on %d GPUs; truth: %s; memory predicted by %s; errors of predicted speeds %.0f %%, lengths %.0f %%; %s.",
@@ -120,7 +121,7 @@ func (o *options) read() (*trace.Trace, error) {
 func readTrace(name string) (*trace.Trace, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUsage, err)
+		return nil, cli.Usage("%w", err)
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, taskfile.SniffLength)
@@ -133,7 +134,7 @@ func readTrace(name string) (*trace.Trace, error) {
 	}
 	tr, err := trace.Read(in)
 	if err != nil {
-		return nil, usage("%s: %w", name, err)
+		return nil, cli.Usage("%s: %w", name, err)
 	}
 	return tr, nil
 }
@@ -147,7 +148,7 @@ func (o *options) cluster(layout string) (*sim.Cluster, error) {
 		}
 		c := &sim.Cluster{Nodes: tr.Nodes}
 		if c.GPUs() == 0 {
-			return nil, usage("-nodes: %s holds no machines with GPUs", o.nodes)
+			return nil, cli.Usage("-nodes: %s holds no machines with GPUs", o.nodes)
 		}
 		return c, nil
 	}
@@ -161,12 +162,12 @@ func (o *options) cluster(layout string) (*sim.Cluster, error) {
 		case "gavel", "pairs":
 			spec = "32xV100"
 		default:
-			return nil, usage("no cluster: name one with -gpus or -nodes")
+			return nil, cli.Usage("no cluster: name one with -gpus or -nodes")
 		}
 	}
 	c, err := sim.ParseCluster(spec)
 	if err != nil {
-		return nil, usage("-gpus: %w", err)
+		return nil, cli.Usage("-gpus: %w", err)
 	}
 	return c, nil
 }
@@ -207,7 +208,7 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 		}
 		return text, nil
 	case len(w.trace.Types) > 0:
-		return "", usage("job types say nothing about sharing: name measured pairs with -pairs")
+		return "", cli.Usage("job types say nothing about sharing: name measured pairs with -pairs")
 	case w.trace.Layout == "openb":
 		w.base.Truth = sim.Constant{1}
 		return "shares of a GPU do not disturb each other", nil
@@ -247,12 +248,12 @@ func (w *world) measured(c *sim.Cluster) error {
 	}
 	f, err := os.Open(w.pairs)
 	if err != nil {
-		return usage("-pairs: %w", err)
+		return cli.Usage("-pairs: %w", err)
 	}
 	defer f.Close()
 	pairs, err := trace.Pairs(f, reference)
 	if err != nil {
-		return usage("-pairs: %s: %w", w.pairs, err)
+		return cli.Usage("-pairs: %s: %w", w.pairs, err)
 	}
 	w.base.Truth = pairs
 	if w.options.trace != "" {
@@ -262,7 +263,7 @@ func (w *world) measured(c *sim.Cluster) error {
 		w.trace.Types = append(w.trace.Types, trace.Type{Name: name})
 	}
 	if len(w.trace.Types) == 0 {
-		return usage("-pairs: %s has no pairs on the %s", w.pairs, gpu)
+		return cli.Usage("-pairs: %s has no pairs on the %s", w.pairs, gpu)
 	}
 	return nil
 }
@@ -291,7 +292,7 @@ func (w *world) reserve() error {
 		}
 		if _, ok := t.Estimates[w.estimator]; !ok {
 			slices.Sort(known)
-			return usage("-estimator: task %q of the trace has no estimate of %q; there are oracle, colloc and %q", t.ID, w.estimator, known)
+			return cli.Usage("-estimator: task %q of the trace has no estimate of %q; there are oracle, colloc and %q", t.ID, w.estimator, known)
 		}
 	}
 	w.base.Reserve = policy.Estimate(w.estimator)
