@@ -9,8 +9,8 @@
 // [Faults] is an API server that fails now and then; [Check] judges a cluster by what
 // its API says and by nothing else.
 //
-// The package holds nothing without the build tag kube. One command builds what it
-// starts and runs all tests:
+// All of it is tests, with the build tag kube. One command builds what they start and
+// runs them:
 //
 //	.ci/kube
 package kubetest
