@@ -17,61 +17,49 @@ import (
 // TestThousand runs many tasks that append their names to a file, some of which
 // fail and some of which report lack of memory in their first run.
 func TestThousand(t *testing.T) {
+	const everyFails, everyLacks = 10, 20
 	tasks := 1000
 	if raced {
 		tasks = 60
 	}
-	tests := []struct {
-		name                string
-		everyFails, everyNo int // one in so many; 0 is none
-	}{
-		{name: "all succeed"},
-		{name: "some fail", everyFails: 10, everyNo: 20},
+	dir := t.TempDir()
+	effects := filepath.Join(dir, "effects")
+	before := openFiles(t)
+	g := newRig(t, dir, gpuFile(8), nil)
+	all := make([]Task, tasks)
+	want := make(map[string]State, tasks)
+	for i := range all {
+		id := fmt.Sprintf("t%d", i)
+		want[id] = Succeeded
+		switch {
+		case i%everyLacks == 3:
+			all[i] = shell(`[ "$COLLOC_RUN" != 1 ] || { echo "CUDA out of memory"; exit 1; }; echo "$COLLOC_TASK" >>"$1"`, effects)
+		case i%everyFails == 5:
+			want[id] = Failed
+			all[i] = shell(`echo "$COLLOC_TASK" >>"$1"; exit 7`, effects)
+		default:
+			all[i] = shell(`echo "$COLLOC_TASK" >>"$1"`, effects)
+		}
+		all[i].ID = id
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
-			effects := filepath.Join(dir, "effects")
-			before := openFiles(t)
-			g := newRig(t, dir, gpuFile(8), nil)
-			all := make([]Task, tasks)
-			want := make(map[string]State, tasks)
-			for i := range all {
-				id := fmt.Sprintf("t%d", i)
-				end := ":"
-				want[id] = Succeeded
-				switch {
-				case test.everyNo > 0 && i%test.everyNo == 3:
-					end = `[ "$COLLOC_RUN" != 1 ] || { echo "CUDA out of memory"; exit 1; }`
-				case test.everyFails > 0 && i%test.everyFails == 5:
-					want[id] = Failed
-				}
-				all[i] = shell(end+`; echo "$COLLOC_TASK" >>"$1"`, effects)
-				if want[id] == Failed {
-					all[i] = shell(`echo "$COLLOC_TASK" >>"$1"; exit 7`, effects)
-				}
-				all[i].ID = id
-			}
-			g.submit(t, all...)
-			records := g.finish(t)
-			noneLeaked(t, before)
-			count := lines(t, effects)
-			recovered := 0
-			for _, r := range records {
-				if r.State != want[r.Task.ID] || count[r.Task.ID] != 1 {
-					t.Errorf("task %s %v (%s), took effect %d times", r.Task.ID, r.State, r.Err, count[r.Task.ID])
-				}
-				if r.Recovery == queue.ReservedMore {
-					recovered++
-				}
-			}
-			if wantRecovered := tasks / max(1, test.everyNo); len(records) != tasks || test.everyNo > 0 && recovered != wantRecovered {
-				t.Errorf("%d tasks, %d recovered, want %d and %d", len(records), recovered, tasks, wantRecovered)
-			}
-			checkEvents(t, g.events, tasks)
-			noProcess(t, dir)
-		})
+	g.submit(t, all...)
+	records := g.finish(t)
+	noneLeaked(t, before)
+	count := lines(t, effects)
+	recovered := 0
+	for _, r := range records {
+		if r.State != want[r.Task.ID] || count[r.Task.ID] != 1 {
+			t.Errorf("task %s %v (%s), took effect %d times", r.Task.ID, r.State, r.Err, count[r.Task.ID])
+		}
+		if r.Recovery == queue.ReservedMore {
+			recovered++
+		}
 	}
+	if len(records) != tasks || recovered != tasks/everyLacks {
+		t.Errorf("%d tasks, %d recovered, want %d and %d", len(records), recovered, tasks, tasks/everyLacks)
+	}
+	checkEvents(t, g.events, tasks)
+	noProcess(t, dir)
 }
 
 // checkEvents makes sure that each task was queued first, once, and finished

@@ -35,7 +35,8 @@ const dayGPUs = 4
 // and time of fake GPUs: through a station that shares, through one that does not, and
 // through Debian's task-spooler with a slot for each GPU and a wrapper that picks a free
 // one, with which jobs of one GPU overtake those of two for as long as there are any. The same for a day that AEGIS was measured
-// on. Beside them stands what policy colloc of the simulator comes to that knows as much, where tasks share as burners do.
+// on. Beside them stands what policy colloc of the simulator comes to that knows as much, where tasks share as burners do
+// and are as long as they took on the station that does not share, if that was played: burners lose time to whatever else runs.
 // COLLOC_DATA names the folder with the days. Times are those of the day:
 //
 //	go test ./colloc/cmd/internal/station -run '^$' -bench Day -benchtime 1x -timeout 40m
@@ -63,13 +64,17 @@ func BenchmarkDay(b *testing.B) {
 	}
 	for _, name := range []string{"carma", "saturn"} {
 		b.Run(name, func(b *testing.B) {
-			tasks := days[name]
+			tasks, played := days[name], slices.Clone(days[name])
 			b.Run("station sharing, memory told", func(b *testing.B) { dayOfStation(b, tasks, true) })
 			b.Run("station sharing", func(b *testing.B) { dayOfStation(b, tasks, false) })
-			b.Run("station exclusive", func(b *testing.B) { dayOfStation(b, tasks, false, "-share", "exclusive") })
+			b.Run("station exclusive", func(b *testing.B) {
+				for i, took := range dayOfStation(b, tasks, false, "-share", "exclusive") {
+					played[i].Work = took
+				}
+			})
 			b.Run("task-spooler", func(b *testing.B) { dayOfSpooler(b, tasks) })
-			b.Run("simulator's colloc, memory told", func(b *testing.B) { dayOfSimulator(b, tasks, true) })
-			b.Run("simulator's colloc", func(b *testing.B) { dayOfSimulator(b, tasks, false) })
+			b.Run("simulator's colloc, memory told", func(b *testing.B) { dayOfSimulator(b, played, true) })
+			b.Run("simulator's colloc", func(b *testing.B) { dayOfSimulator(b, played, false) })
 		})
 	}
 }
@@ -201,8 +206,8 @@ func told(b *testing.B, arrived, began, ended []time.Time) {
 }
 
 // dayOfStation plays the day on a station; where memory is told with each job, none is
-// watched alone before others join it.
-func dayOfStation(b *testing.B, tasks []sim.Task, memory bool, flags ...string) {
+// watched alone before others join it. It returns how long each took, in time of the day.
+func dayOfStation(b *testing.B, tasks []sim.Task, memory bool, flags ...string) (took []time.Duration) {
 	b.Helper()
 	for b.Loop() {
 		l := dayLab(b)
@@ -234,6 +239,7 @@ func dayOfStation(b *testing.B, tasks []sim.Task, memory bool, flags ...string) 
 			}
 			lacked += j.Runs - 1
 			began, ended = append(began, j.Started), append(ended, j.Ended)
+			took = append(took, time.Duration(float64(j.Ended.Sub(j.Started)) * *dayScale))
 		}
 		told(b, arrived, began, ended)
 		b.ReportMetric(float64(lacked), "reruns")
@@ -242,6 +248,7 @@ func dayOfStation(b *testing.B, tasks []sim.Task, memory bool, flags ...string) 
 			b.Error(err)
 		}
 	}
+	return took[max(0, len(took)-len(tasks)):]
 }
 
 // wrapper takes as many free GPUs as its first argument says; the others are the name of the
