@@ -85,9 +85,6 @@ type Config struct {
 	// Env is the environment that tasks inherit, KEY=value; nil means this
 	// process's, an empty list none.
 	Env []string
-	// Group names the tasks' common group where experiments are tracked
-	// (WANDB_RUN_GROUP); empty sets none.
-	Group string
 	// Grace is how long a task has from SIGTERM to SIGKILL; 0 means 10 s.
 	Grace time.Duration
 	// Watch is the time between two looks at GPUs, outputs and adopted tasks; 0

@@ -32,10 +32,7 @@ func TestEnvironment(t *testing.T) {
 			name: "the user decides",
 			env:  []string{"OMP_NUM_THREADS=7", "PYTHONUNBUFFERED=", "GOMAXPROCS=6", "A=1", "B=1", "CUDA_VISIBLE_DEVICES=3", "WANDB_RUN_GROUP=mine"},
 			task: Task{Env: []string{"MKL_NUM_THREADS=5", "B=2", "CUDA_VISIBLE_DEVICES=4", "B=3"}},
-			adjust: func(c *Config) {
-				c.Group = "sweep"
-			},
-			want: []string{"OMP_NUM_THREADS=7", "PYTHONUNBUFFERED=", "GOMAXPROCS=6", "MKL_NUM_THREADS=5", "NUMEXPR_NUM_THREADS=3", "A=1", "B=3", "CUDA_VISIBLE_DEVICES=GPU-fake-0", "WANDB_RUN_GROUP=mine", "COLLOC_GROUP=sweep"},
+			want: []string{"OMP_NUM_THREADS=7", "PYTHONUNBUFFERED=", "GOMAXPROCS=6", "MKL_NUM_THREADS=5", "NUMEXPR_NUM_THREADS=3", "A=1", "B=3", "CUDA_VISIBLE_DEVICES=GPU-fake-0", "WANDB_RUN_GROUP=mine"},
 		},
 		{name: "more cores", task: Task{CPUs: 9}, want: []string{"OMP_NUM_THREADS=9", "COLLOC_WORKERS=9"}},
 		{

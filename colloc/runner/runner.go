@@ -191,7 +191,7 @@ func (r *Runner) surroundings(e *backlog.Entry) *environ.Options {
 		}
 	}
 	return &environ.Options{
-		Base: r.config.inherited(), Threads: r.config.TaskThreads(len(r.fleet.Cards)), Group: r.config.Group,
+		Base: r.config.inherited(), Threads: r.config.TaskThreads(len(r.fleet.Cards)),
 		PipeDir: r.config.pipeDir(e.GPU), SMs: r.fleet.Threads(e), Taken: taken,
 	}
 }

@@ -239,7 +239,7 @@ func dayOfStation(b *testing.B, tasks []sim.Task, memory bool, flags ...string) 
 			}
 			lacked += j.Runs - 1
 			began, ended = append(began, j.Started), append(ended, j.Ended)
-			took = append(took, time.Duration(float64(j.Ended.Sub(j.Started)) * *dayScale))
+			took = append(took, time.Duration(float64(j.Ended.Sub(j.Started))**dayScale))
 		}
 		told(b, arrived, began, ended)
 		b.ReportMetric(float64(lacked), "reruns")

@@ -75,7 +75,7 @@ func (o *options) groupEnv() []string {
 	if o.group == "" {
 		return nil
 	}
-	return []string{"WANDB_RUN_GROUP=" + o.group}
+	return []string{"WANDB_RUN_GROUP=" + o.group, "COLLOC_GROUP=" + o.group}
 }
 
 // begin empties a list at its first flag of a Parse.

@@ -119,9 +119,7 @@ func (s *sweep) planEnvironment(out io.Writer, starts []dispatch.Action) error {
 				return err
 			}
 		}
-		if s.o.group != "" {
-			env = append(env, "WANDB_RUN_GROUP="+s.o.group)
-		}
+		env = append(env, s.o.groupEnv()...)
 		fmt.Fprintf(w, "  %s\t%s\n", a.Job, grammar.QuoteWords(env))
 	}
 	return w.Flush()

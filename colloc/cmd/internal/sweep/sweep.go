@@ -103,7 +103,7 @@ func (s *sweep) config(p *colloc.Planner) runner.Config {
 		Shared: together,
 		Dir:    filepath.Join(o.logs, queueName), Gone: o.gone, Source: s.host.source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
 		Objective:   profile.Some(objective),
-		MemoryFloor: o.floor, LogLimit: o.logLimit, Mechanisms: o.mechanisms, Env: s.host.env, Group: o.group,
+		MemoryFloor: o.floor, LogLimit: o.logLimit, Mechanisms: o.mechanisms, Env: s.host.env,
 		Watch: min(time.Second, max(o.profiling/30, 50*time.Millisecond)), Window: min(runner.DefaultWindow, o.profiling),
 		Halt: runner.Halt{Failures: o.halt.failures(len(s.jobs)), Kill: o.halt.now, InARow: o.halt.inARow()}, OnEvent: s.event,
 	}
@@ -139,13 +139,13 @@ func (s *sweep) task(j *grammar.Job) runner.Task {
 	o := s.o
 	t := runner.Task{
 		ID: j.ID, Command: s.host.command(j.Command, o.grid.Shell), Shell: o.grid.Shell, Priority: j.Priority,
-		GPUs: o.taskGPUs, Retries: o.retries, Restart: o.restart, Timeout: o.timeout, Progress: runner.Progress{Pattern: o.step, Total: o.steps},
+		Env: o.groupEnv(), GPUs: o.taskGPUs, Retries: o.retries, Restart: o.restart, Timeout: o.timeout, Progress: runner.Progress{Pattern: o.step, Total: o.steps},
 	}
 	if k := s.kinds[j.Kind]; k.Profile != nil {
 		t.Profile, t.Memory = k.Profile, o.memory
 	}
 	if s.station != nil {
-		t.Memory, t.Env = o.memory, o.groupEnv()
+		t.Memory = o.memory
 		if len(o.grid.By) > 0 {
 			t.Kind = j.Kind
 		}

@@ -34,17 +34,10 @@ var threadVariables = []string{
 	workers,
 }
 
-// groupVariables name the group of runs for programs that track experiments:
-// Weights & Biases, and colloc's own.
-//
-//nolint:gochecknoglobals // a read-only table
-var groupVariables = []string{"WANDB_RUN_GROUP", "COLLOC_GROUP"}
-
 // Options say what a runner decides for its tasks.
 type Options struct {
 	Base    []string     // what they inherit
 	Threads int          // of one that does not say how many
-	Group   string       // of experiments; empty is none
 	PipeDir string       // where the MPS daemon of the task's GPU listens
 	SMs     float64      // the share of the multiprocessors that it may fill there; 0 is all
 	Taken   map[int]bool // ports of other tasks
@@ -66,11 +59,6 @@ func Of(e *backlog.Entry, o *Options) ([]string, error) {
 	}
 	propose(python, "1")
 	gang(e, o.Taken, propose)
-	if o.Group != "" {
-		for _, name := range groupVariables {
-			propose(name, o.Group)
-		}
-	}
 	env = append(env,
 		task+"="+e.Task.ID,
 		number+"="+strconv.Itoa(e.Runs),

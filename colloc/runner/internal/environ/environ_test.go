@@ -63,24 +63,23 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestShared: a task that shares its GPU by MPS is told where and how much memory it has; a
-// group of experiments is named where there is one, and a task may name its own.
+// TestShared: a task that shares its GPU by MPS is told where and how much memory it has.
 func TestShared(t *testing.T) {
 	for _, tt := range []struct {
-		name, group string
-		how         profile.Mechanism
-		want        map[string]string // empty is not set
+		name string
+		how  profile.Mechanism
+		want map[string]string // empty is not set
 	}{
-		{"by MPS", "", profile.MPS, map[string]string{
-			"CUDA_MPS_PIPE_DIRECTORY": "/pipe", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=2048M", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "75", Visible: "GPU-0", "WANDB_RUN_GROUP": "own", "COLLOC_GROUP": "",
+		{"by MPS", profile.MPS, map[string]string{
+			"CUDA_MPS_PIPE_DIRECTORY": "/pipe", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=2048M", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "75", Visible: "GPU-0",
 		}},
-		{"by time", "sweep", profile.TimeSlice, map[string]string{
-			"CUDA_MPS_PIPE_DIRECTORY": "", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "", Visible: "GPU-0", "WANDB_RUN_GROUP": "own", "COLLOC_GROUP": "sweep",
+		{"by time", profile.TimeSlice, map[string]string{
+			"CUDA_MPS_PIPE_DIRECTORY": "", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "", Visible: "GPU-0",
 		}},
 	} {
-		e := entry(queue.Task{ID: "a", Env: []string{"WANDB_RUN_GROUP=own"}})
+		e := entry(queue.Task{ID: "a"})
 		e.Mechanism, e.Reserved = tt.how, 2*profile.GiB
-		env, err := Of(e, &Options{Group: tt.group, PipeDir: "/pipe", SMs: 0.75})
+		env, err := Of(e, &Options{PipeDir: "/pipe", SMs: 0.75})
 		if err != nil {
 			t.Fatal(err)
 		}
