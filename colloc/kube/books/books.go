@@ -60,10 +60,6 @@ const (
 	DefaultPatience = time.Minute
 )
 
-// leaseTime is how long a reservation holds whose write was never reported back: longer
-// than any write takes with its tries.
-const leaseTime = time.Hour
-
 // Books are the state of a cluster. Make them with [New], tell them all there is, then
 // [Books.Open] them. Safe for concurrent use.
 type Books struct {
@@ -124,7 +120,7 @@ func (b *Books) Open() error {
 	config := b.config.Planner.Config()
 	c := ledger.Config{
 		Headroom: config.Headroom, MaxSet: config.MaxSet, Together: b.config.Planner.Together(),
-		LeaseTime: leaseTime, Now: b.config.Now,
+		Now: b.config.Now,
 	}
 	if err := b.cluster.Open(c); err != nil {
 		return fmt.Errorf("books: open: %w", err)

@@ -62,7 +62,7 @@ func (b *Books) decide(ctx context.Context, r *Round) error {
 		}
 	}
 	for _, e := range singles {
-		batch = append(batch, &unit{job: string(e.Pod.UID), pods: []*cluster.Entry{e}})
+		batch = append(batch, &unit{job: job(e), pods: []*cluster.Entry{e}})
 	}
 	return b.place(ctx, batch, r)
 }

@@ -262,11 +262,6 @@ func (b *Books) Finish(uid types.UID, o Outcome, pod *corev1.Pod) error {
 	if pod != nil && pod.UID == uid {
 		e.SetPod(pod)
 	}
-	if e.State == cluster.Writing && o != Refused && e.Gang.Key == "" {
-		if err := b.cluster.Ledger.Commit(e.Lease); err != nil && len(e.Cards) > 0 {
-			b.cluster.Drift++
-		}
-	}
 	switch o {
 	case Written:
 		e.State, e.Phase, e.Fails, e.Left, e.Since = cluster.Placed, pods.Placed, 0, api.Placement{}, b.config.Now()

@@ -69,15 +69,15 @@ func (t *turn) meek(starts []start, stops map[string][]string, r *Round) []*unit
 }
 
 // makeRoom says who has to go for some starts, and keeps their cards until these have gone. It returns the others.
-func (t *turn) makeRoom(starts []start, stops map[string][]string, r *Round) []start {
+func (t *turn) makeRoom(starts []start, stops map[string][]string, r *Round) (pods, gangs []start) {
 	b := t.books
 	now := b.config.Now()
-	return slices.DeleteFunc(starts, func(s start) bool {
+	for _, s := range starts {
 		waits := false
 		p := Preemption{For: s.unit.first().Pod, Text: fmt.Sprintf("it makes room for a task of priority %d", s.unit.priority())}
 		for _, id := range s.action.GPUs {
 			for _, e := range b.cluster.Cards[id].Here {
-				going := slices.Contains(stops[id], e.Gang.Key) || slices.Contains(stops[id], string(e.Pod.UID))
+				going := slices.Contains(stops[id], job(e))
 				if waits = waits || going || b.preempts() && e.Leaves(now); !going || e.Leaves(now) {
 					continue
 				}
@@ -87,19 +87,23 @@ func (t *turn) makeRoom(starts []start, stops map[string][]string, r *Round) []s
 				}
 			}
 		}
-		if !waits {
-			return false
+		switch {
+		case !waits && s.unit.gang == nil:
+			pods = append(pods, s)
+			continue
+		case !waits:
+			gangs = append(gangs, s)
+			continue
+		case len(p.Victims) > 0:
+			r.Preemptions = append(r.Preemptions, p)
 		}
 		for _, id := range s.action.GPUs {
 			b.rooms[id] = s.unit.job
 			t.shut[keptText]++
 		}
-		if len(p.Victims) > 0 {
-			r.Preemptions = append(r.Preemptions, p)
-		}
 		b.wait(r, s.unit.pods, MakingRoom, fmt.Sprintf("pods of lower priority are evicted for it, %d of them now; it waits until they have gone", len(p.Victims)))
-		return true
-	})
+	}
+	return pods, gangs
 }
 
 // expire lets it be decided anew who goes when one that was to go is still there, and when one that was not evicted may

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"example.com/colloc/colloc/kube/books/internal/cluster"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
 )
 
 // seats are the cards of a node that a gang may have: as many of each product as its pods there take, and nobody on
@@ -101,25 +101,19 @@ func (t *turn) widest() (widest *unit) {
 	return widest
 }
 
-// seat is where one pod of a gang runs.
-type seat struct {
-	node  *cluster.Node
-	cards []*cluster.Card
-}
-
-// seated are the seats of a gang on some cards; nil is that a node has a part of one.
-func (t *turn) seated(u *unit, ids []string) []seat {
-	var list []seat
+// seated are the cards of each pod of a unit that has some cards; nil is that a node has a part of a seat.
+func (t *turn) seated(u *unit, ids []string) [][]*cluster.Card {
+	var list [][]*cluster.Card
 	at := map[*cluster.Node]int{} // the last seat there
 	for _, id := range slices.Sorted(slices.Values(ids)) {
 		d := t.books.cluster.Cards[id]
 		i, begun := at[d.Node]
-		if !begun || len(list[i].cards) == u.each() {
+		if !begun || len(list[i]) == u.each() {
 			i = len(list)
 			at[d.Node] = i
-			list = append(list, seat{node: d.Node})
+			list = append(list, nil)
 		}
-		list[i].cards = append(list[i].cards, d)
+		list[i] = append(list[i], d)
 	}
 	if len(list) != len(u.pods) {
 		return nil
@@ -127,27 +121,31 @@ func (t *turn) seated(u *unit, ids []string) []seat {
 	return list
 }
 
-// sit lists the pods of a gang where the Dispatcher starts it, unless a node has a part of a seat or too little else
+// sit lists the pods of a unit where the Dispatcher starts it, unless a node has a part of a seat or too little else
 // for them.
-func (t *turn) sit(u *unit, a *dispatch.Action) bool {
+func (t *turn) sit(s start) bool {
 	b := t.books
-	seats := t.seated(u, a.GPUs)
+	seats := t.seated(s.unit, s.action.GPUs)
 	if seats == nil {
 		return false
 	}
-	for i, e := range u.pods {
-		s := &seats[i]
-		if b.cluster.Refuses(s.node, e) != "" {
-			b.rise(u.pods[:i])
+	for i, e := range s.unit.pods {
+		node := seats[i][0].Node
+		if b.cluster.Refuses(node, e) != "" {
+			b.rise(s.unit.pods[:i])
 			return false
 		}
-		devices, addresses := make([]string, len(s.cards)), make([]string, len(s.cards))
-		for k, d := range s.cards {
-			devices[k], addresses[k] = d.Device, d.Address
+		at := api.Placement{Node: node.Name, Reserved: b.usable(seats[i][0])}
+		if _, whole, err := b.config.Planner.Memory(e.Task); err == nil && whole < at.Reserved {
+			at.Reserved = min(s.action.Reserve, at.Reserved) // else it is the whole card
 		}
-		b.cluster.List(e, api.Placement{
-			Node: s.node.Name, Device: strings.Join(devices, ","), Address: strings.Join(addresses, ","), Reserved: b.reserves(e, a, &s.cards[0].GPU),
-		})
+		for k, d := range seats[i] {
+			if k > 0 {
+				at.Device, at.Address = at.Device+",", at.Address+","
+			}
+			at.Device, at.Address = at.Device+d.Device, at.Address+d.Address
+		}
+		b.cluster.List(e, at)
 	}
 	return true
 }
@@ -160,15 +158,20 @@ func (b *Books) rise(list []*cluster.Entry) {
 	}
 }
 
-// book enters gangs that sit in one step, so that those that share cards know of each other, or none.
-func (b *Books) book(list []*unit) error {
+// usable is what of a card may be set aside.
+func (b *Books) usable(d *cluster.Card) profile.Bytes {
+	return colloc.Usable(d.GPU.Total(), b.config.Planner.Config().Headroom.Or(packer.DefaultHeadroom))
+}
+
+// book enters units that sit in one step, so that those that share cards know of each other, or none.
+func (b *Books) book(list []start) error {
 	var claims []ledger.Claim
 	var ids []string
-	for _, u := range list {
-		for _, e := range u.pods {
+	for _, s := range list {
+		for _, e := range s.unit.pods {
 			claims = append(claims, b.cluster.Entered(e)...)
-			ids = append(ids, e.At.GPUs()...)
 		}
+		ids = append(ids, s.action.GPUs...)
 	}
 	slices.Sort(ids)
 	view, err := b.cluster.Ledger.View(slices.Compact(ids)...)
@@ -182,53 +185,75 @@ func (b *Books) book(list []*unit) error {
 	return b.cluster.Ledger.Commit(lease) // each pod is given back by itself
 }
 
-// reserveGangs books all pods of gangs where the Dispatcher starts them. It returns those whose nodes have too little
-// else beside the others.
-func (t *turn) reserveGangs(starts []start, r *Round) (failed []*unit) {
+// reserve books units where the Dispatcher starts them, at once or else each by itself. It returns those whose nodes have
+// too little else beside the others.
+func (t *turn) reserve(starts []start, r *Round) (failed []*unit) {
 	b := t.books
 	var sitting []start
 	for _, s := range starts {
-		if t.sit(s.unit, s.action) {
+		if t.sit(s) {
 			sitting = append(sitting, s)
 		} else {
 			failed = append(failed, s.unit)
 		}
 	}
-	units := make([]*unit, len(sitting))
-	for i, s := range sitting {
-		units[i] = s.unit
+	if len(sitting) == 0 {
+		return failed
 	}
-	if len(units) > 0 && b.book(units) != nil {
-		for _, u := range units {
-			b.rise(u.pods)
+	if b.book(sitting) != nil {
+		for _, s := range sitting {
+			b.rise(s.unit.pods)
 		}
-		if len(units) == 1 {
-			return append(failed, units...)
+		if len(sitting) == 1 {
+			return append(failed, sitting[0].unit)
 		}
-		for i := range sitting { // each by itself
-			failed = append(failed, t.reserveGangs(sitting[i:i+1], r)...)
+		for i := range sitting {
+			failed = append(failed, t.reserve(sitting[i:i+1], r)...)
 		}
 		return failed
 	}
 	for _, s := range sitting {
-		beside := map[string]bool{}
-		for _, e := range s.unit.pods {
-			for _, d := range e.Cards {
-				for _, o := range d.Here {
-					beside[o.Gang.Key] = true
-				}
-			}
-		}
 		for _, e := range s.unit.pods {
 			e.State = cluster.Writing
-			r.Decisions = append(r.Decisions, Decision{
-				Pod: e.Pod, At: e.At, Left: e.Left, Speed: s.action.Speed, Company: len(beside) - 1,
-				Text: fmt.Sprintf("with %s on %s: speed %.2f, reserves %v of %v on each GPU, shared by %d gangs",
-					s.unit.gang, e.At.GPU(), s.action.Speed, e.At.Reserved, b.usable(&e.Cards[0].GPU), len(beside)),
-			})
+			r.Decisions = append(r.Decisions, t.decision(s, e))
 		}
 	}
 	return failed
+}
+
+// decision is that about a pod which has its seat.
+func (t *turn) decision(s start, e *cluster.Entry) Decision {
+	beside := map[string]bool{}
+	for _, d := range e.Cards {
+		for _, o := range d.Here {
+			beside[job(o)] = true
+		}
+	}
+	id, others := s.action.GPUs[0], len(beside)-1
+	company, each := with(t.residents[id]+t.coming[id]-1, "task"), ""
+	if s.unit.gang != nil {
+		company, each = with(others, "gang"), " on each GPU"
+	}
+	d := Decision{Pod: e.Pod, At: e.At, Left: e.Left, Speed: s.action.Speed, Company: others, Text: fmt.Sprintf(
+		"on %s %s: speed %.2f, reserves %v of %v%s", e.At.GPU(), company, s.action.Speed, e.At.Reserved, t.books.usable(e.Cards[0]), each)}
+	if s.unit.gang != nil {
+		d.Text = "with " + s.unit.gang.String() + " " + d.Text
+	}
+	if e.Note != "" {
+		d.Text += "; " + e.Note
+	}
+	return d
+}
+
+// with says with how many others of a sort a card is shared.
+func with(others int, what string) string {
+	switch others {
+	case 0:
+		return "alone"
+	case 1:
+		return "with one other " + what
+	}
+	return fmt.Sprintf("with %d other %ss", others, what)
 }
 
 // asGang makes the task of a pod that of its gang. Its company are gangs of its namespace that start with it, and nobody else.

@@ -17,9 +17,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/dispatch"
-	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/pods"
-	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
@@ -36,6 +34,7 @@ type turn struct {
 
 	refuses   []map[string]int // by shape: how many nodes refuse it for what
 	residents map[string]int   // by card that is shown
+	coming    map[string]int   // by card
 	product   string           // of all cards that are shown; empty if they differ
 	now       time.Duration    // since the first of them came
 	faults    map[string]error // by job
@@ -76,28 +75,22 @@ func (t *turn) run(ctx context.Context, r *Round) (again []*unit, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("books: decide: %w", err)
 	}
-	pods, gangs, stops := t.starts(actions)
-	if never := t.meek(append(slices.Clip(pods), gangs...), stops, r); len(never) > 0 {
+	starts, stops := t.starts(actions)
+	if never := t.meek(starts, stops, r); len(never) > 0 {
 		return t.without(never), nil
 	}
 	decided, rooms := len(r.Decisions), len(t.books.rooms)
-	pods, gangs = t.makeRoom(pods, stops, r), t.makeRoom(gangs, stops, r)
-	failed := t.reserveGangs(gangs, r)
-	floor := math.MinInt // nobody of a lower class starts in the place of who is asked about again
+	pods, gangs := t.makeRoom(starts, stops, r)
+	failed := t.reserve(gangs, r) // at once, for they may share cards
+	floor := math.MinInt          // nobody of a lower class starts in the place of who is asked about again
 	for _, u := range failed {
 		floor = max(floor, u.priority())
 	}
-	company := map[string]int{}
-	for _, s := range pods {
-		company[s.action.GPUs[0]]++
-	}
-	for _, s := range pods {
+	for i, s := range pods {
 		if s.unit.priority() < floor {
 			again = append(again, s.unit)
-		} else if d, ok := t.reserve(s.unit.first(), s.action, company[s.action.GPUs[0]]-1); ok {
-			r.Decisions = append(r.Decisions, d)
 		} else {
-			failed = append(failed, s.unit)
+			failed = append(failed, t.reserve(pods[i:i+1], r)...)
 		}
 	}
 	if len(r.Decisions) > decided || len(t.books.rooms) > rooms {
@@ -109,13 +102,13 @@ func (t *turn) run(ctx context.Context, r *Round) (again []*unit, err error) {
 	return again, nil
 }
 
-// starts sorts what is to be done: the starts of pods and of gangs, and by card the jobs that stop there.
-func (t *turn) starts(actions []dispatch.Action) (pods, gangs []start, stops map[string][]string) {
+// starts sorts what is to be done: the starts of the batch, and by card the jobs that stop there.
+func (t *turn) starts(actions []dispatch.Action) (list []start, stops map[string][]string) {
 	of := map[string]*unit{}
 	for _, u := range t.batch {
 		of[u.job] = u
 	}
-	stops = map[string][]string{}
+	stops, t.coming = map[string][]string{}, map[string]int{}
 	for i := range actions {
 		a := &actions[i]
 		switch u := of[a.Job]; {
@@ -123,14 +116,14 @@ func (t *turn) starts(actions []dispatch.Action) (pods, gangs []start, stops map
 			for _, id := range a.GPUs {
 				stops[id] = append(stops[id], a.Job)
 			}
-		case a.Verb != dispatch.Start || u == nil: // one that stopped would go on elsewhere
-		case u.gang != nil:
-			gangs = append(gangs, start{u, a})
-		default:
-			pods = append(pods, start{u, a})
+		case a.Verb == dispatch.Start && u != nil: // else one that stopped would go on elsewhere
+			list = append(list, start{u, a})
+			for _, id := range a.GPUs {
+				t.coming[id]++
+			}
 		}
 	}
-	return pods, gangs, stops
+	return list, stops
 }
 
 // without are the units of the batch but for some.
@@ -188,7 +181,7 @@ func earlier(a, b time.Time) time.Time {
 func (t *turn) runs(seen []colloc.GPU, now time.Time) []brain.Run {
 	b := t.books
 	var list []brain.Run
-	at := map[string]int{} // by gang
+	at := map[string]int{} // by job
 	for e, cards := range t.present(seen) {
 		since, _ := pods.Ran(e.Pod)
 		if since.IsZero() {
@@ -201,13 +194,9 @@ func (t *turn) runs(seen []colloc.GPU, now time.Time) []brain.Run {
 		if t.yields(e) {
 			l.Job.Restart = profile.Some(dear)
 		}
-		if e.Gang.Key == "" {
-			list = append(list, l)
-			continue
-		}
-		l.Job.ID = e.Gang.Key
-		if i, known := at[e.Gang.Key]; !known {
-			at[e.Gang.Key] = len(list)
+		l.Job.ID = job(e)
+		if i, known := at[l.Job.ID]; !known {
+			at[l.Job.ID] = len(list)
 			list = append(list, l)
 		} else {
 			r := &list[i]
@@ -418,17 +407,17 @@ const yes, no = '1', '0'
 func (t *turn) takes(n *cluster.Node) ([]*cluster.Card, []string) {
 	b := t.books
 	said := make([]byte, len(t.shapes))
-	some, gangs := false, false
+	var gangs []int
 	for i, u := range t.shapes {
 		said[i] = yes
 		if why := b.cluster.Refuses(n, u.first()); why != "" {
 			t.refuses[i][why]++
 			said[i] = no
-			continue
+		} else if u.gang != nil {
+			gangs = append(gangs, i)
 		}
-		some, gangs = true, gangs || u.gang != nil
 	}
-	if !some {
+	if !slices.Contains(said, yes) {
 		return nil, nil
 	}
 	var open []*cluster.Card
@@ -441,86 +430,26 @@ func (t *turn) takes(n *cluster.Node) ([]*cluster.Card, []string) {
 			open = append(open, d)
 		}
 	}
-	taken := make([]string, len(open))
-	if !gangs {
-		for i := range open {
-			taken[i] = string(said)
-		}
-		return open, taken
+	seats := make([][]*cluster.Card, len(gangs))
+	for k, i := range gangs {
+		seats[k] = t.seats(t.shapes[i], n, open)
 	}
-	each := make([][]byte, len(open))
-	for i := range open {
-		each[i] = slices.Clone(said)
-	}
-	for k, u := range t.shapes {
-		if u.gang == nil || said[k] == no {
+	taken, all := make([]string, len(open)), string(said)
+	for i, d := range open {
+		if taken[i] = all; len(gangs) == 0 {
 			continue
 		}
-		seats := t.seats(u, n, open)
-		for i, d := range open {
-			if !slices.Contains(seats, d) {
-				each[i][k] = no
+		mine := []byte(all)
+		for k, of := range gangs {
+			if !slices.Contains(seats[k], d) {
+				mine[of] = no
 			}
 		}
-	}
-	for i := range open {
-		if slices.Contains(each[i], yes) {
-			taken[i] = string(each[i])
+		if taken[i] = string(mine); !slices.Contains(mine, yes) {
+			taken[i] = ""
 		}
 	}
 	return open, taken
-}
-
-// reserve books a task where the Dispatcher starts it, unless its node has become too full for
-// it in this round.
-func (t *turn) reserve(e *cluster.Entry, a *dispatch.Action, others int) (Decision, bool) {
-	b, id := t.books, a.GPUs[0]
-	d := b.cluster.Cards[id]
-	if d == nil || b.cluster.Refuses(d.Node, e) != "" {
-		return Decision{}, false
-	}
-	at := api.Placement{Node: d.Node.Name, Device: d.Device, Address: d.Address, Reserved: b.reserves(e, a, &d.GPU)}
-	view, err := b.cluster.Ledger.View(id)
-	if err != nil {
-		return Decision{}, false
-	}
-	e.Lease, err = b.cluster.Ledger.Reserve(view.Version, ledger.Claim{Task: pods.Booked(e.Task, at.Reserved), GPU: id})
-	if err != nil {
-		return Decision{}, false
-	}
-	company := len(d.Here)
-	e.State = cluster.Writing
-	b.cluster.List(e, at)
-	text := fmt.Sprintf("on %s %s: speed %.2f, reserves %v of %v", id, with(t.residents[id]+others), a.Speed, at.Reserved, b.usable(&d.GPU))
-	if e.Note != "" {
-		text += "; " + e.Note
-	}
-	return Decision{Pod: e.Pod, At: at, Left: e.Left, Speed: a.Speed, Company: company, Text: text}, true
-}
-
-// usable is what of a card may be set aside.
-func (b *Books) usable(g *colloc.GPU) profile.Bytes {
-	return colloc.Usable(g.Total(), b.config.Planner.Config().Headroom.Or(packer.DefaultHeadroom))
-}
-
-// reserves is what is set aside for a pod on each of its cards.
-func (b *Books) reserves(e *cluster.Entry, a *dispatch.Action, g *colloc.GPU) profile.Bytes {
-	usable := b.usable(g)
-	if _, whole, err := b.config.Planner.Memory(e.Task); err == nil && whole < usable {
-		return min(a.Reserve, usable)
-	}
-	return usable // the whole card
-}
-
-// with says with how many others a task shares its card.
-func with(others int) string {
-	switch others {
-	case 0:
-		return "alone"
-	case 1:
-		return "with one other task"
-	}
-	return fmt.Sprintf("with %d other tasks", others)
 }
 
 // refuse says why those wait that did not start, and that they were tried. What was said before is not said again.

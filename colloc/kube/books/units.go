@@ -18,6 +18,14 @@ type unit struct {
 	gang *band            // nil for a pod
 }
 
+// job is the ID of the job of which a pod is.
+func job(e *cluster.Entry) string {
+	if e.Gang.Key != "" {
+		return e.Gang.Key
+	}
+	return string(e.Pod.UID)
+}
+
 func (u *unit) first() *cluster.Entry { return u.pods[0] }
 func (u *unit) priority() int         { return u.first().Task.Priority }
 

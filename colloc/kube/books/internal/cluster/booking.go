@@ -37,8 +37,7 @@ func (cl *Cluster) Open(c ledger.Config) error {
 	return nil
 }
 
-// settle puts those who carry a decision for a card there. The lease of one whose write is
-// under way is gone.
+// settle puts those who carry a decision for a card there. Who wrote one is unknown then.
 func (cl *Cluster) settle(d *Card) {
 	for _, e := range cl.carry[d.GPU.ID] {
 		if e.State == Writing {
@@ -94,14 +93,10 @@ func (cl *Cluster) Entered(e *Entry) []ledger.Claim {
 // Release takes a pod's task out of the books, wherever its decision stands.
 func (cl *Cluster) Release(e *Entry) {
 	if len(e.Cards) > 0 && cl.Ledger != nil {
-		if e.State == Writing && e.Gang.Key == "" {
-			_ = cl.Ledger.Rollback(e.Lease) // what is over is over
-		} else {
-			_ = cl.Ledger.Release(e.Task.ID)
-		}
+		_ = cl.Ledger.Release(e.Task.ID)
 	}
 	cl.Unlist(e)
-	e.State, e.Lease, e.At = Idle, ledger.Lease{}, api.Placement{}
+	e.State, e.At = Idle, api.Placement{}
 	cl.Changed++
 }
 

@@ -15,7 +15,6 @@ import (
 	"example.com/colloc/colloc/kube/company"
 	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
-	"example.com/colloc/colloc/ledger"
 )
 
 // Node is a machine.
@@ -121,7 +120,6 @@ type Entry struct {
 	Gang    pods.Gang     // the zero Gang is none
 	At      api.Placement // decided or carried
 	Cards   []*Card       // those of at that are there; others are not in the books
-	Lease   ledger.Lease  // of its own; a gang's is committed at once
 	Parted  bool          // its task says from whom it is kept apart
 	Ended   bool          // while its write is under way
 	Tried   uint64        // the change for which it was decided last
