@@ -153,6 +153,24 @@ func TestSchedulerClasses(t *testing.T) {
 	}
 }
 
+// TestSchedulerRetold: who is told of runs one after the other, without a decision between, comes to what had been decided.
+func TestSchedulerRetold(t *testing.T) {
+	s := scheduler(t, 1, nil)
+	ok(t, s.Advance(0), s.Adopt(job("a", 0, 1, 3*time.Hour), 0), s.Advance(time.Hour), s.Adopt(job("b", 0, 1, 30*time.Hour), 0), s.Advance(2*time.Hour))
+	decided(t, s, 2*time.Hour)
+	now := scheduler(t, 1, nil)
+	ok(t, now.Adopt(job("a", 0, 1, 3*time.Hour), 0))
+	decided(t, now, 0)
+	decided(t, now, time.Hour)
+	ok(t, now.Adopt(job("b", 0, 1, 30*time.Hour), 0))
+	decided(t, now, time.Hour)
+	decided(t, now, 2*time.Hour)
+	got, want := s.Expect(1), now.Expect(1)
+	if got["a"] != want["a"] || got["b"] != want["b"] || want["a"].End >= 5*time.Hour {
+		t.Errorf("they end at %v, want %v", got, want)
+	}
+}
+
 // TestSchedulerLowest: of those who may stop for a higher class the lowest do, however much is left of others.
 func TestSchedulerLowest(t *testing.T) {
 	s := scheduler(t, 3, nil)

@@ -170,3 +170,76 @@ func BenchmarkAhead(b *testing.B) {
 	}
 	b.ReportMetric(float64((used(b)-start).Milliseconds())/float64(b.N), "CPU-ms/round")
 }
+
+// BenchmarkBurst decides about 10,000 pods that came at once in a cluster of 40,000 cards, of which a third has a task, and
+// tells what a pod costs in CPU time of the whole process, and what the heap takes then. A few gangs are among them.
+func BenchmarkBurst(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		all := cluster(b, 40000, 0)
+		const burst = 10000
+		for i := range burst {
+			pod := taskPod(50000+i, api.AnnotationProfile, []string{"light", "heavy"}[i%2])
+			if i%100 < 4 {
+				pod = member(50000+i, fmt.Sprintf("g%d", i/100), 4, 2)
+			}
+			all.SetPod(pod)
+		}
+		b.StartTimer()
+		start, placed := used(b), 0
+		for more := true; more; {
+			r, err := all.Decide(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, d := range r.Decisions {
+				if err := all.Finish(d.Pod.UID, books.Written, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			placed, more = placed+len(r.Decisions), r.More
+		}
+		took := used(b) - start
+		if placed != burst {
+			b.Fatalf("%d of %d pods are placed", placed, burst)
+		}
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		b.ReportMetric(float64(took.Microseconds())/burst, "CPU-µs/pod")
+		b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "MiB")
+		runtime.KeepAlive(all)
+	}
+}
+
+// BenchmarkIdle is a second of a cluster of 40,000 cards where 2,000 pods fit nowhere and 17 nodes say that they live: it tells
+// which part of a CPU that takes.
+func BenchmarkIdle(b *testing.B) {
+	all := cluster(b, 40000, 0)
+	for i := range 2000 {
+		all.SetPod(taskPod(50000+i, api.AnnotationMemory, "200Gi"))
+	}
+	beat := gpuNode("n0001", "NVIDIA-H100-80GB-HBM3", 81559, 8)
+	second := func(n int) {
+		for i := range 17 {
+			now := beat.DeepCopy()
+			now.Status.Conditions[0].LastHeartbeatTime.Time = epoch.Add(time.Duration(17*n+i) * time.Second)
+			if err := all.SetNode(now); err != nil {
+				b.Fatal(err)
+			}
+			for more := true; more; {
+				r, err := all.Decide(b.Context())
+				if err != nil || len(r.Decisions) > 0 {
+					b.Fatal(err, len(r.Decisions))
+				}
+				more = r.More
+			}
+		}
+	}
+	second(0)
+	start := used(b)
+	for n := 1; b.Loop(); n++ {
+		second(n)
+	}
+	b.ReportMetric((used(b)-start).Seconds()/float64(b.N), "CPUs")
+}
