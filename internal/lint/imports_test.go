@@ -65,7 +65,7 @@ func allowed() []arrow {
 		{"colloc/wire", nil},
 		{"colloc/decide", []string{"profile", "colloc", "colloc/dispatch", "colloc/taskfile", "colloc/wire"}},
 		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/dispatch", "colloc/ledger", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
-		{"colloc/internal", []string{profile}},
+		{"colloc/internal", []string{"profile", "colloc", "colloc/runner/queue", "colloc/taskfile", "nvmlx"}}, // what runner's users have in common
 		{"colloc/station", append(slices.Clone(models), "colloc", "colloc/internal/...", "colloc/runner/...", "colloc/station/...", "colloc/decide", "colloc/wire", "nvmlx")},
 		{"colloc/station/api", []string{"profile", "nvmlx", "colloc/runner/queue", "colloc/wire", "colloc/station/internal/peer"}},
 		{"colloc/station/account", []string{"colloc/runner/queue", "colloc/station/api"}},
@@ -77,7 +77,7 @@ func allowed() []arrow {
 		{"colloc/sim/harness", []string{profile, "predict", "colloc", "colloc/ledger", "colloc/sim"}},
 		{"colloc/gain", append(slices.Clone(models), "colloc/gain/...", "colloc/sim/...")},
 		{"colloc/gain/records", []string{profile, "colloc/slurm/site"}},
-		{"colloc/shadow/follow", []string{profile, "predict/...", "colloc", "colloc/gain/...", "colloc/shadow/...", "colloc/sim"}},
+		{"colloc/shadow/follow", []string{profile, "predict/...", "colloc", "colloc/dispatch", "colloc/gain/...", "colloc/shadow/...", "colloc/sim"}},
 		{"colloc/shadow/journal", []string{internal, profile}},
 		{"colloc/shadow", []string{profile, "predict", "packer", "colloc", "colloc/dispatch"}},
 		{"colloc/cmd", append(slices.Clone(programs), "github.com/spf13/cobra", "golang.org/x/term", "github.com/schollz/progressbar/...", "github.com/prometheus/...")},
