@@ -84,7 +84,7 @@ func started(t *testing.T, c *slurmtest.Cluster, ids ...site.JobID) *site.State 
 // finished waits until the jobs are over.
 func finished(t *testing.T, c *slurmtest.Cluster, ids ...site.JobID) (jobs []site.JobInfo) {
 	t.Helper()
-	slurmtest.AwaitFor(t, time.Minute, "all jobs are over", func() bool {
+	slurmtest.AwaitFor(t, 5*time.Minute, "all jobs are over", func() bool {
 		var err error
 		jobs, err = look(t.Context(), clientOf(c), ids)
 		return err == nil && !slices.ContainsFunc(jobs, func(j site.JobInfo) bool { return !j.State.Over() })

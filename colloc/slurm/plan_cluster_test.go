@@ -113,7 +113,7 @@ func (s *sweep) submit(tasks []colloc.Task, gpus []colloc.GPU, devices []site.De
 	for i := range list {
 		group.Go(func() error {
 			p := &list[i]
-			p.Request.Time, p.Request.Output = 5*time.Minute, "/dev/null"
+			p.Request.Time, p.Request.Output = 20*time.Minute, "/dev/null"
 			var err error
 			ids[i], err = s.client.Submit(s.t.Context(), &script.Job{Request: p.Request, Body: s.body}, &slurm.SubmitOptions{After: before[p.GPU], Dir: s.cluster.Dir})
 			return err
@@ -305,7 +305,7 @@ func TestClusterPlan(t *testing.T) {
 	})
 	t.Run("a node goes down", func(t *testing.T) {
 		s := newSweep(t, c, "down", 400, 1)
-		s.body = strings.Replace(s.body, "\n", "\n[ $SLURMD_NODENAME != g3 ] || sleep 60\n", 1) // they are in the middle
+		s.body = strings.Replace(s.body, "\n", "\n[ $SLURMD_NODENAME != g3 ] || sleep 600\n", 1) // they are in the middle
 		s.submitAll()
 		slurmtest.Await(t, "some tasks of g3 run", func() bool {
 			text, _ := os.ReadFile(s.log)
