@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"example.com/colloc/colloc/kube/books/internal/cluster"
 	"example.com/colloc/colloc/kube/books/internal/words"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,11 +17,6 @@ const (
 	spareTime = time.Minute      // for which a pod that could not be evicted is left alone
 )
 
-// keptText says why a card is not there for others.
-const keptText = "it is kept for a pod of higher priority"
-
-func (b *Books) preempts() bool { return b.config.Preempt && !b.config.Shadow }
-
 // Stays takes in that pods were not evicted: for a while nobody asks for that again.
 func (b *Books) Stays(list []*corev1.Pod) {
 	b.mu.Lock()
@@ -33,26 +27,6 @@ func (b *Books) Stays(list []*corev1.Pod) {
 		}
 	}
 	b.cluster.Changed++
-}
-
-// members are who goes together with a pod: its gang, or nobody.
-func (t *turn) members(e *cluster.Entry) []*cluster.Entry {
-	if g := t.bands[e.Gang.Key]; e.Gang.Key != "" && g != nil {
-		return g.placed
-	}
-	return []*cluster.Entry{e}
-}
-
-// yields reports whether a pod may be sent away for one of a higher priority: it and all of its gang say what a restart
-// costs.
-func (t *turn) yields(e *cluster.Entry) bool {
-	if !t.books.preempts() {
-		return false
-	}
-	now := t.books.config.Now()
-	return !slices.ContainsFunc(t.members(e), func(o *cluster.Entry) bool {
-		return o.State != cluster.Placed || now.Before(o.Spared) || o.Demand.Restart.IsZero()
-	})
 }
 
 // meek are those of some starts that are for nobody's stop: their pods never preempt. They wait.

@@ -1,9 +1,7 @@
 package books
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"example.com/colloc/colloc/kube/books/internal/cluster"
@@ -11,94 +9,16 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/ledger"
-	"example.com/colloc/packer"
-	"example.com/colloc/profile"
 )
 
-// seats are the cards of a node that a gang may have: as many of each product as its pods there take, and nobody on
-// them but who makes room for it.
-func (t *turn) seats(u *unit, n *cluster.Node, open []*cluster.Card) []*cluster.Card {
-	kinds := map[string][]*cluster.Card{}
-	for _, d := range open {
-		if rank, free := t.rank(d); free && rank < u.priority() && (u.only() == "" || d.GPU.Model.Name == u.only()) {
-			kind := string(d.Product(nil))
-			kinds[kind] = append(kinds[kind], d)
-		}
-	}
-	var all []*cluster.Card
-	members := n.Members(u.first(), len(open)/u.each())
-	for _, cards := range kinds {
-		slices.SortStableFunc(cards, func(x, y *cluster.Card) int {
-			a, _ := t.rank(x)
-			b, _ := t.rank(y)
-			return cmp.Compare(a, b)
-		})
-		all = append(all, cards[:u.each()*min(members, len(cards)/u.each())]...)
-	}
-	return all
-}
-
-// rank is the highest priority of those who would have to go before a card is empty, the lowest number if nobody
-// would; false is that somebody stays.
-func (t *turn) rank(d *cluster.Card) (int, bool) {
-	rank := math.MinInt
-	for _, e := range t.staying(d) {
-		if !t.yields(e) {
-			return 0, false
-		}
-		rank = max(rank, e.Task.Priority)
-	}
-	return rank, true
-}
-
-// staying are those on a card who do not go by themselves, or are not waited for.
-func (t *turn) staying(d *cluster.Card) []*cluster.Entry {
-	if !t.books.preempts() {
-		return d.Here
-	}
-	now := t.books.config.Now()
-	return slices.DeleteFunc(slices.Clone(d.Here), func(e *cluster.Entry) bool { return e.Leaves(now) })
-}
-
-// inOrder are the nodes that have cards: those first that take the whole of the widest gang, and of these the tightest,
-// then those that take most of it.
-func (t *turn) inOrder() []*cluster.Node {
-	var list []*cluster.Node
-	for _, d := range t.books.cluster.InOrder() {
-		if len(list) == 0 || list[len(list)-1] != d.Node {
-			list = append(list, d.Node)
-		}
-	}
-	widest := t.widest()
-	if widest == nil {
-		return list
-	}
-	empty := map[*cluster.Node]int{}
-	for _, n := range list {
-		for _, d := range n.Cards {
-			if len(t.staying(d)) == 0 {
-				empty[n]++
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(x, y *cluster.Node) int {
-		a, b := empty[x], empty[y]
-		if whole := widest.width(); a >= whole && b >= whole {
-			return cmp.Compare(a, b)
-		}
-		return cmp.Compare(b, a)
-	})
-	return list
-}
-
-// widest is the gang of the batch that asks for most; nil is that there is none.
-func (t *turn) widest() (widest *unit) {
-	for _, u := range t.batch {
-		if u.gang != nil && (widest == nil || u.width() > widest.width()) {
-			widest = u
-		}
-	}
-	return widest
+// asGang makes the task of a pod that of its gang. Its company are gangs of its namespace that start with it, and nobody else.
+func (t *turn) asGang(u *unit, pod *colloc.Task) colloc.Task {
+	task := *pod
+	task.ID, task.GPUs = u.job, u.width()
+	task.Kind += fmt.Sprintf("|%d pods", len(u.pods))
+	own := "gangs:" + u.first().Pod.Namespace
+	task.Labels, task.Only = append(slices.Clip(task.Labels), own), []string{own}
+	return task
 }
 
 // seated are the cards of each pod of a unit that has some cards; nil is that a node has a part of a seat.
@@ -156,11 +76,6 @@ func (b *Books) rise(list []*cluster.Entry) {
 		b.cluster.Unlist(e)
 		e.At = api.Placement{}
 	}
-}
-
-// usable is what of a card may be set aside.
-func (b *Books) usable(d *cluster.Card) profile.Bytes {
-	return colloc.Usable(d.GPU.Total(), b.config.Planner.Config().Headroom.Or(packer.DefaultHeadroom))
 }
 
 // book enters units that sit in one step, so that those that share cards know of each other, or none.
@@ -254,14 +169,4 @@ func with(others int, what string) string {
 		return "with one other " + what
 	}
 	return fmt.Sprintf("with %d other %ss", others, what)
-}
-
-// asGang makes the task of a pod that of its gang. Its company are gangs of its namespace that start with it, and nobody else.
-func (t *turn) asGang(u *unit, pod *colloc.Task) colloc.Task {
-	task := *pod
-	task.ID, task.GPUs = u.job, u.width()
-	task.Kind += fmt.Sprintf("|%d pods", len(u.pods))
-	own := "gangs:" + u.first().Pod.Namespace
-	task.Labels, task.Only = append(slices.Clip(task.Labels), own), []string{own}
-	return task
 }

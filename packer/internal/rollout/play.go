@@ -55,17 +55,6 @@ func (e *Engine) reset(r *Rule) {
 	e.paced = false
 }
 
-// paces gives those that run now their rates and ends, once.
-func (e *Engine) paces() {
-	if e.paced {
-		return
-	}
-	e.paced = true
-	for _, i := range e.active {
-		e.pace(i)
-	}
-}
-
 // open decides what starts now.
 func (e *Engine) open() {
 	if e.out.Void = !e.goFirst(); e.out.Void {
@@ -183,11 +172,6 @@ func (e *Engine) fill() {
 	if len(e.days) > had {
 		e.compact()
 	}
-}
-
-// compact takes what has started out of the queue.
-func (e *Engine) compact() {
-	e.queue = slices.DeleteFunc(e.queue, func(i int32) bool { return e.lives[i].status >= runs })
 }
 
 // finish takes the jobs that end now off their cards, which are noted in freed.

@@ -107,3 +107,19 @@ func (e *Engine) remove(c *state, i int32) {
 	c.jobs[c.n] = 0 // cards that hold the same are equal
 	c.room += e.Jobs[i].Memory
 }
+
+// paces gives those that run now their rates and ends, once.
+func (e *Engine) paces() {
+	if e.paced {
+		return
+	}
+	e.paced = true
+	for _, i := range e.active {
+		e.pace(i)
+	}
+}
+
+// compact takes what has started out of the queue.
+func (e *Engine) compact() {
+	e.queue = slices.DeleteFunc(e.queue, func(i int32) bool { return e.lives[i].status >= runs })
+}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -185,4 +186,41 @@ func (cl *Cluster) Offering() int {
 type other struct {
 	on   string
 	asks nodes.Amounts
+}
+
+// Refuses says why a node does not take a pod; empty is that it does.
+func (cl *Cluster) Refuses(n *Node, e *Entry) string {
+	if why := n.closed(); why != "" {
+		return why
+	}
+	if why := n.Offer.Refuses(e.Shape, n.Used); why != "" {
+		return why
+	}
+	if why := cl.Company.Refuses(e.Asks, n.Name); why != "" || len(e.Claims) == 0 {
+		return why
+	}
+	return cl.volumes(e.Pod.Namespace, e.Claims, n.raw)
+}
+
+// Key is equal for pods to which all nodes say the same.
+func (cl *Cluster) Key(e *Entry) string {
+	key := e.Shape.Key + cl.Company.Key(e.Asks)
+	if len(e.Claims) > 0 {
+		key += "|claims " + e.Pod.Namespace + " " + strings.Join(e.Claims, " ")
+	}
+	return key
+}
+
+// Alike reports whether two pods may be of one gang: they ask for the same, but for the claims that they have.
+func (cl *Cluster) Alike(x, y *Entry) bool {
+	return x.Task.Kind == y.Task.Kind && x.Task.Priority == y.Task.Priority && x.Shape.Key == y.Shape.Key && cl.Company.Key(x.Asks) == cl.Company.Key(y.Asks)
+}
+
+// Like is equal for pods of which one can be placed where the other can.
+func (cl *Cluster) Like(e *Entry) Likeness { return Likeness{e.Task.Kind, cl.Key(e), e.Task.Priority} }
+
+// Likeness is what the placing of a pod depends on.
+type Likeness struct {
+	kind, shape string
+	priority    int
 }

@@ -49,20 +49,6 @@ func (n *Node) closed() string {
 	return ""
 }
 
-// Refuses says why a node does not take a pod; empty is that it does.
-func (cl *Cluster) Refuses(n *Node, e *Entry) string {
-	if why := n.closed(); why != "" {
-		return why
-	}
-	if why := n.Offer.Refuses(e.Shape, n.Used); why != "" {
-		return why
-	}
-	if why := cl.Company.Refuses(e.Asks, n.Name); why != "" || len(e.Claims) == 0 {
-		return why
-	}
-	return cl.volumes(e.Pod.Namespace, e.Claims, n.raw)
-}
-
 // Members is how many pods like one a node that takes it takes beside what runs there, most at most.
 func (n *Node) Members(e *Entry, most int) int {
 	if e.Asks.Single() {
@@ -146,29 +132,6 @@ func (e *Entry) Lost() bool { return len(e.Cards) < len(e.At.GPUs()) }
 // Leaves reports whether a pod is about to go.
 func (e *Entry) Leaves(now time.Time) bool {
 	return e.Pod.DeletionTimestamp != nil || now.Before(e.Leaving)
-}
-
-// Key is equal for pods to which all nodes say the same.
-func (cl *Cluster) Key(e *Entry) string {
-	key := e.Shape.Key + cl.Company.Key(e.Asks)
-	if len(e.Claims) > 0 {
-		key += "|claims " + e.Pod.Namespace + " " + strings.Join(e.Claims, " ")
-	}
-	return key
-}
-
-// Alike reports whether two pods may be of one gang: they ask for the same, but for the claims that they have.
-func (cl *Cluster) Alike(x, y *Entry) bool {
-	return x.Task.Kind == y.Task.Kind && x.Task.Priority == y.Task.Priority && x.Shape.Key == y.Shape.Key && cl.Company.Key(x.Asks) == cl.Company.Key(y.Asks)
-}
-
-// Like is equal for pods of which one can be placed where the other can.
-func (cl *Cluster) Like(e *Entry) Likeness { return Likeness{e.Task.Kind, cl.Key(e), e.Task.Priority} }
-
-// Likeness is what the placing of a pod depends on.
-type Likeness struct {
-	kind, shape string
-	priority    int
 }
 
 // Sort sorts by the age of the pods, so that all lists have one order.
