@@ -18,8 +18,8 @@ func (e *Engine) enter(jobs ...int32) {
 	e.opened = true
 	for _, i := range jobs {
 		e.days = append(e.days, i)
-		e.calendar.entered++
-		e.lives[i].page, e.lives[i].entered = int32(len(e.days)), e.calendar.entered
+		e.entered++
+		e.lives[i].page, e.lives[i].entered = int32(len(e.days)), e.entered
 		e.postpone(i)
 	}
 }
