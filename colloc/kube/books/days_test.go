@@ -29,6 +29,7 @@ type gangDay struct {
 }
 
 func newGangDay(t *testing.T, seed uint64) *gangDay {
+	t.Helper()
 	d := &gangDay{
 		t: t, rng: rand.New(rand.NewPCG(seed, 43)), now: epoch,
 		placed: map[string]*corev1.Pod{}, model: map[string]string{}, asks: map[string]int32{},
@@ -90,9 +91,7 @@ func (d *gangDay) round() {
 		}
 	}
 	d.begun += len(gangs)
-	for name, pod := range write(d.t, d.b, r) {
-		d.placed[name] = pod
-	}
+	maps.Copy(d.placed, write(d.t, d.b, r))
 	for _, p := range r.Preemptions {
 		whole := map[string]int{}
 		for _, v := range p.Victims {
