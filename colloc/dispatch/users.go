@@ -300,8 +300,12 @@ func (d *Dispatcher) quotas() {
 	changed := map[string]bool{}
 	for name, u := range d.users {
 		quota, set := d.limits(name).Quota.Get()
-		had := u.until(d.now, &d.o)
-		if over := set && had.sum() >= quota.Seconds(); over != u.over {
+		over := false
+		if set {
+			had := u.until(d.now, &d.o)
+			over = had.sum() >= quota.Seconds()
+		}
+		if over != u.over {
 			u.over, changed[name] = over, true
 		}
 	}
