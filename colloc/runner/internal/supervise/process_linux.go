@@ -317,13 +317,14 @@ func signalName(number int) string { return syscall.Signal(number).String() }
 // is none, or no such process of this user. Where a process is about to become another
 // program, which takes the kernel a moment, it waits for that.
 func Variable(pid int, name string) string {
-	env, err := os.ReadFile(folderOf(pid) + "/environ") // what cannot be read has no settings
+	var env []byte
 	for range maxScans {
-		if err != nil || len(env) > 0 || !isStarting(pid) {
+		var err error
+		env, err = os.ReadFile(folderOf(pid) + "/environ")
+		if err != nil || len(env) > 0 || !isStarting(pid) { // what cannot be read has no settings
 			break
 		}
 		time.Sleep(time.Millisecond) //nolint:forbidigo // what it waits for is the kernel
-		env, err = os.ReadFile(folderOf(pid) + "/environ")
 	}
 	if len(env) == 0 { // its first thread may have ended before the others
 		for _, dir := range threads(pid) {
