@@ -76,7 +76,7 @@ func TestChaos(t *testing.T) {
 			x.replica[i].Kill()
 			x.replica[i] = x.start(i)
 		case 2:
-			x.dropCard("gpu-2")
+			x.cards("gpu-2", 7)
 			x.end(batch / 2)
 		case 3: // for good
 			x.replica[x.leader()].Kill()
@@ -202,17 +202,20 @@ func (x *chaos) dropNode(name string) {
 	})
 }
 
-// dropCard takes the last card of a node away; what runs there ends.
-func (x *chaos) dropCard(node string) {
+// cards says how many cards a node has; what runs on its last one, if that is gone, ends.
+func (x *chaos) cards(node string, n int) {
 	x.t.Helper()
-	patch := []byte(`{"metadata": {"labels": {"nvidia.com/gpu.count": "7"}}}`)
+	patch := fmt.Appendf(nil, `{"metadata": {"labels": {"nvidia.com/gpu.count": "%d"}}}`, n)
 	if _, err := x.c.Client.CoreV1().Nodes().Patch(x.t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		x.t.Fatal(err)
+	}
+	if n == a100.GPUs {
+		return
 	}
 	x.c.Await("nobody is decided for a card that is gone", func() bool {
 		clean := true
 		for _, p := range x.pods() {
-			if p.Annotations[api.AnnotationGPU] == node+"/gpu-7" {
+			if p.Annotations[api.AnnotationGPU] == fmt.Sprintf("%s/gpu-%d", node, n) {
 				clean = false
 				if err := x.kubelet.End(x.t.Context(), &p); err == nil {
 					x.gone++
