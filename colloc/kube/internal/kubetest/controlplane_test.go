@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	patience = 2 * time.Minute // for anything that a busy machine should manage
+	patience = 5 * time.Minute // for anything that a busy machine should manage
 	beat     = 20 * time.Millisecond
 	adminKey = "admin-of-one-test" // the token of system:masters
 )
