@@ -2,6 +2,7 @@ package gpus
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,13 +27,17 @@ type Host struct {
 	fake    string
 }
 
-// Open finds the GPUs: those of the file fake, which are kept in dir, or of the
-// driver, if there is no file. Close Source in the end.
+// Open finds the GPUs: fake ones, which are kept in dir, from a file or from [Words] such as "2xA100-40GB"; those of the
+// driver, if fake is empty. Close Source in the end.
 func Open(ctx context.Context, fake, dir string) (*Host, error) {
 	h := &Host{Env: os.Environ(), Models: make(map[nvmlx.DeviceID]profile.GPUModel), fake: fake}
 	var err error
 	if fake != "" {
-		source, err := burn.OpenGPUs(fake, dir)
+		file, err := makeUp(fake, dir)
+		if err != nil {
+			return nil, fmt.Errorf("-fake-gpus %s: %w", fake, err)
+		}
+		source, err := burn.OpenGPUs(file, dir)
 		if err != nil {
 			return nil, fmt.Errorf("-fake-gpus: %w", err)
 		}
@@ -41,11 +46,11 @@ func Open(ctx context.Context, fake, dir string) (*Host, error) {
 		}
 		h.Source, h.Extra, h.Env = source, source.Env(), append(h.Env, source.Env()...)
 	} else if h.Source, err = gonvml.Open(nil); err != nil {
-		return nil, fmt.Errorf("no GPU: %w\n-fake-gpus FILE runs without one; such a file:\n  echo '{\"gpus\": [{\"name\": \"A100-40GB\"}, {\"name\": \"A100-40GB\"}]}' >gpus.json", err)
+		return nil, fmt.Errorf("no GPU: %w\n-fake-gpus 2xA100-40GB runs without one", err)
 	}
 	h.Devices, err = h.Source.Devices(ctx)
 	if err == nil && len(h.Devices) == 0 {
-		err = errors.New("the driver lists no GPU; -fake-gpus FILE runs without one")
+		err = errors.New("the driver lists no GPU; -fake-gpus 2xA100-40GB runs without one")
 		if fake != "" {
 			err = fmt.Errorf("-fake-gpus: %s lists no GPU: write {\"gpus\": [{\"name\": \"A100-40GB\"}]}", fake)
 		}
@@ -57,6 +62,38 @@ func Open(ctx context.Context, fake, dir string) (*Host, error) {
 		h.Models[d.ID], _ = d.GPU()
 	}
 	return h, nil
+}
+
+// makeUp returns the file with fake GPUs: the one that is named, or one in dir that it makes from words.
+func makeUp(fake, dir string) (string, error) {
+	if _, err := os.Stat(fake); !errors.Is(err, fs.ErrNotExist) {
+		return fake, nil // what else is wrong with it is told who reads it
+	}
+	models, err := Words(fake)
+	if err != nil {
+		return "", err
+	}
+	type gpu struct {
+		Name string `json:"name"`
+	}
+	var file struct {
+		GPUs []gpu `json:"gpus"`
+	}
+	for i := range models {
+		file.GPUs = append(file.GPUs, gpu{models[i].Name})
+	}
+	text, err := json.Marshal(&file)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	name, err := filepath.Abs(filepath.Join(dir, "gpus.json"))
+	if err != nil {
+		return "", err
+	}
+	return name, os.WriteFile(name, text, 0o644) //nolint:gosec // tasks of other users read it, too
 }
 
 // Share lets tasks of all users use the GPUs: fake ones are files.

@@ -16,13 +16,10 @@ import (
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/predict"
-	"example.com/colloc/profile"
 	"example.com/colloc/profile/modelfile"
 	"example.com/colloc/profile/tracefile"
 )
 
-// maxGPUs is the most that -gpus makes up.
-const maxGPUs = 1 << 16
 
 var errNoTasks = errors.New("no tasks: name a task file, a model file such as config.json, or what print(model) printed; colloc profile -- python train.py writes one from a training")
 
@@ -83,27 +80,12 @@ func (in *input) readGPUs(ctx context.Context, words string) error {
 		}
 		return err
 	}
-	for group := range strings.SplitSeq(words, ",") {
-		group = strings.TrimSpace(group)
-		n, name := 1, group
-		if count, product, ok := strings.Cut(group, "x"); ok {
-			if k, err := strconv.Atoi(strings.TrimSpace(count)); err == nil {
-				n, name = k, strings.TrimSpace(product)
-			}
-		}
-		model, known := profile.LookupGPU(name)
-		switch {
-		case !known:
-			return fmt.Errorf("-gpus %s: %q is neither a file nor a GPU of the catalogue, such as 4xA100-40GB; a file may give the memory of any: {\"gpus\": [{\"model\": %q, \"memory\": \"24GiB\"}]}", words, group, name)
-		case n < 1 || n > maxGPUs-len(in.gpus):
-			return fmt.Errorf("-gpus %s: want 1 to %d GPUs", words, maxGPUs)
-		}
-		if (&profile.GPUModel{Name: name}).Sliced() {
-			model.Name = name
-		}
-		for range n {
-			in.gpus = append(in.gpus, colloc.GPU{ID: fmt.Sprint("gpu", len(in.gpus)), Model: model})
-		}
+	models, err := gpus.Words(words)
+	if err != nil {
+		return fmt.Errorf("-gpus %s: %w; a file may give the memory of any: {\"gpus\": [{\"model\": \"RTX 3090\", \"memory\": \"24GiB\"}]}", words, err)
+	}
+	for _, model := range models {
+		in.gpus = append(in.gpus, colloc.GPU{ID: fmt.Sprint("gpu", len(in.gpus)), Model: model})
 	}
 	return nil
 }
@@ -248,19 +230,19 @@ func (in *input) add(t *taskfile.Task) error {
 }
 
 // changed is the question with a change.
-func (in *input) changed(change string) (tasks []colloc.Task, gpus []colloc.GPU, err error) {
+func (in *input) changed(change string) (tasks []colloc.Task, on []colloc.GPU, err error) {
 	if n, ok := strings.CutPrefix(change, "gpus+"); ok {
 		more, err := strconv.Atoi(n)
-		if err != nil || more < 1 || more > maxGPUs {
+		if err != nil || more < 1 || more > gpus.Most {
 			return nil, nil, fmt.Errorf("-what-if %q: want gpus+N with N from 1", change)
 		}
-		gpus = slices.Clone(in.gpus)
+		on = slices.Clone(in.gpus)
 		for i := range more {
 			g := in.gpus[len(in.gpus)-1]
 			g.ID = fmt.Sprintf("%s+%d", g.ID, i+1)
-			gpus = append(gpus, g)
+			on = append(on, g)
 		}
-		return in.tasks, gpus, nil
+		return in.tasks, on, nil
 	}
 	if id, ok := strings.CutPrefix(change, "without "); ok {
 		i := slices.IndexFunc(in.tasks, func(t colloc.Task) bool { return t.ID == id })

@@ -8,11 +8,10 @@
 //	colloc sweep -p lr=0.1,0.01 -p seed=0..4 -- python train.py --lr {lr} --seed {seed}
 //	colloc sweep -f commands.txt -retries 2 -halt soon,fail=10%
 //	colloc sweep -logs sweep-1 -resume
-//	colloc sweep -fake-gpus gpus.json -n 8 -- burn -mem 6GiB -seed {}
+//	colloc sweep -fake-gpus 2xA100-40GB -n 8 -- burn -mem 6GiB -seed {}
 //
-// The last line needs no GPU: gpus.json describes some that are not there, as
-// {"gpus": [{"name": "A100-40GB"}, {"name": "A100-40GB"}]}, and the command burn is
-// colloc burn, which plays a training.
+// The last line needs no GPU: two are made up (a file may say more of each, see package fakegpu), and the command
+// burn is colloc burn, which plays a training.
 //
 // # Tasks
 //
