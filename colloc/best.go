@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"hash/maphash"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -13,7 +12,7 @@ import (
 // the one whose ID comes first. Where it fits nowhere the place is -1, and the
 // verdict that of the GPU that comes first in the order of these ties. Errors as for
 // [Planner.Fit]; no GPUs give -1 and no verdict. Of a gang Best speaks on one of its GPUs,
-// [Planner.BestGang] of all.
+// a [Planner.Plan] and a [Planner.Scheduler] of all.
 //
 // GPUs that differ in nothing but their IDs, labels that the task does not ask for and
 // the IDs of residents, which have the same Profiles or the same Kind, are judged once:
@@ -36,15 +35,10 @@ func (p *Planner) Best(task Task, gpus []GPU) (int, Verdict, error) {
 	defer p.release(s)
 	b := p.choice(len(gpus))
 	defer p.forget(b)
-	return p.best(&task, gpus, s, b, &needed)
-}
-
-// best is Best, and leaves in b what it knows of each class of GPUs.
-func (p *Planner) best(task *Task, gpus []GPU, s *scratch, b *choice, needed *need) (int, Verdict, error) {
 	best, no := -1, -1
 	var most float64
 	for i := range gpus {
-		j, err := p.judgeOnce(task, &gpus[i], s, b, needed)
+		j, err := p.judgeOnce(&task, &gpus[i], s, b, &needed)
 		if err != nil {
 			return -1, Verdict{}, err
 		}
@@ -65,7 +59,7 @@ func (p *Planner) best(task *Task, gpus []GPU, s *scratch, b *choice, needed *ne
 	if best < 0 {
 		at = no
 	}
-	v, err := p.fitNeed(task, &gpus[at], s, p.scale().onItsOwn(), needed)
+	v, err := p.fitNeed(&task, &gpus[at], s, p.scale().onItsOwn(), &needed)
 	return best, v, err
 }
 
@@ -76,10 +70,9 @@ func preferred(a, b *GPU) bool {
 
 // judged is what Best knows of the GPUs of one class.
 type judged struct {
-	fits  bool
-	gain  float64
-	speed float64 // its own, times its pace
-	like  *GPU    // the first of them
+	fits bool
+	gain float64
+	like *GPU // the first of them
 }
 
 // choice is the working memory of Best: a hash table of classes.
@@ -125,7 +118,7 @@ func (p *Planner) judgeOnce(task *Task, g *GPU, s *scratch, b *choice, needed *n
 	}
 	s.reset()
 	v, gain, err := p.score(task, g, s, needed)
-	j := judged{v.Fits, max(0, gain), v.Speed.Value * v.Pace.Value, g}
+	j := judged{v.Fits, max(0, gain), g}
 	b.judged = append(b.judged, j)
 	b.slots[at] = int32(len(b.judged))
 	return j, err
@@ -186,130 +179,4 @@ func (t *Task) alike(o *Task) bool {
 		t.Reserved == o.Reserved && t.Weight == o.Weight && t.MaxSlowdown == o.MaxSlowdown &&
 		t.Alone == o.Alone && t.GPUs == o.GPUs && t.Foreign == o.Foreign && slices.Equal(t.Elsewhere, o.Elsewhere) &&
 		slices.Equal(t.Labels, o.Labels) && slices.Equal(t.Avoid, o.Avoid) && slices.Equal(t.Only, o.Only)
-}
-
-// candidate is a card that a gang could have to itself.
-type candidate struct {
-	gpu     *GPU
-	now     doing
-	verdict Verdict
-	class   int
-	loss    float64
-	joint   bool // a gang would have to go
-}
-
-// gang tries the cards of each product.
-func (e *eviction) gang(gpus []GPU) error {
-	var products [][]candidate
-	for i := range gpus {
-		c, ok, err := e.candidate(&gpus[i])
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		k := slices.IndexFunc(products, func(of []candidate) bool { return of[0].gpu.interchangeable(c.gpu) })
-		if k < 0 {
-			k = len(products)
-			products = append(products, nil)
-		}
-		products[k] = append(products[k], c)
-	}
-	for _, cards := range products {
-		slices.SortStableFunc(cards, func(a, b candidate) int {
-			return cmp.Or(cmp.Compare(min(1, len(a.gpu.Residents)), min(1, len(b.gpu.Residents))), cmp.Compare(a.class, b.class))
-		})
-		e.product(cards)
-	}
-	return nil
-}
-
-// interchangeable reports whether a gang may have both.
-func (g *GPU) interchangeable(o *GPU) bool {
-	return g.Total() == o.Total() && g.Model.Equal(&o.Model) && slices.Equal(sharing(g), sharing(o)) &&
-		(g.Slice == nil) == (o.Slice == nil) && (g.Slice == nil || g.Slice.Name == o.Slice.Name)
-}
-
-// candidate is a card once all its residents are gone, if they may go and the task
-// then fits.
-func (e *eviction) candidate(g *GPU) (candidate, bool, error) {
-	c := candidate{gpu: g}
-	may := e.leaving(g)
-	if len(may) < len(g.Residents) {
-		return c, false, nil
-	}
-	left := without(g, may)
-	s := e.planner.acquire()
-	defer e.planner.release(s)
-	var err error
-	if c.verdict, err = e.planner.fitNeed(e.task, &left, s, e.planner.scale(), e.needed); err != nil || !c.verdict.Fits {
-		return c, false, err
-	}
-	if c.now, err = e.planner.doing(g); err != nil {
-		return c, false, err
-	}
-	for i := range g.Residents {
-		r := &g.Residents[i]
-		if i == 0 || r.Priority > c.class {
-			c.class = r.Priority
-		}
-		c.joint = c.joint || r.Width() > 1
-		c.loss += c.now.each[i] + r.MoveCost*c.now.worth[i]
-	}
-	return c, true, nil
-}
-
-// product tries the cards of one product, which are sorted by class, the empty ones
-// first. The fewest cards from the front that are enough, and all of the last one's
-// class, decide the class of the victims.
-func (e *eviction) product(cards []candidate) {
-	width := e.task.Width()
-	if len(cards) < width {
-		return
-	}
-	last := cards[width-1] // nobody else of a higher class has to go, and nobody at all if it is empty
-	cards = slices.DeleteFunc(slices.Clone(cards), func(c candidate) bool {
-		return len(c.gpu.Residents) > 0 && (len(last.gpu.Residents) == 0 || c.class > last.class)
-	})
-	joint := slices.ContainsFunc(cards, func(c candidate) bool { return c.joint })
-	if joint && len(cards) <= maxCards {
-		for set := range uint(1) << len(cards) {
-			if bits.OnesCount(set) == width {
-				e.take(e.together(chosen(cards, set)))
-			}
-		}
-		return
-	}
-	e.exact = e.exact && !joint
-	e.take(e.together(cheapest(cards)[:width]))
-}
-
-// cheapest sorts cards by what is lost with them.
-func cheapest(cards []candidate) []candidate {
-	slices.SortStableFunc(cards, func(a, b candidate) int {
-		if c := cmp.Or(cmp.Compare(a.loss, b.loss), cmp.Compare(len(a.gpu.Residents), len(b.gpu.Residents))); c != 0 {
-			return c
-		}
-		if preferred(a.gpu, b.gpu) {
-			return -1
-		}
-		return 1
-	})
-	return cards
-}
-
-// together is the way in which a gang takes some cards.
-func (e *eviction) together(cards []candidate) *way {
-	w := &way{Preemption: Preemption{Verdict: cards[0].verdict, Gain: cards[0].verdict.Throughput}, first: cards[0].gpu}
-	for i := range cards {
-		c := &cards[i]
-		w.GPUs = append(w.GPUs, c.gpu.ID)
-		all := make([]int, len(c.gpu.Residents))
-		for k := range all {
-			all[k] = k
-		}
-		e.blame(w, c.gpu, c.now, all)
-	}
-	return w
 }

@@ -281,25 +281,6 @@ func ExamplePlanner_PackedGPU() {
 	// bert <nil>
 }
 
-// A task of a higher class does not fit: who would have to go, and does it pay?
-func ExamplePlanner_Preempt() {
-	planner, err := colloc.New(colloc.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	gpu, _ := profile.LookupGPU("RTX 3090")
-	low, urgent := alone("bert", 0.99, 0.7, 16*profile.GiB), alone("mobilenet", 0.35, 0.1, 10*profile.GiB)
-	urgent.Priority = 1
-	cards := []colloc.GPU{{ID: "gpu0", Model: gpu, Residents: []colloc.Task{low}}}
-	way, err := planner.Preempt(urgent, cards)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(way.GPUs, way.Victims, way.Verdict.Fits, way.Exact)
-	// Output:
-	// [gpu0] [bert] true true
-}
-
 // One bad task, and one bad card, do not stop the others.
 func ExamplePlanner_Plan_faults() {
 	planner, err := colloc.New(colloc.Config{LeaveOutFaulty: true})

@@ -21,8 +21,7 @@ import (
 //
 // It asks no more than that. A task that fits may still be left waiting by
 // [Planner.Plan], because the company would cost more than it gains: its
-// [Planner.Score] is then 0 or near it. Of a gang it speaks on one of its GPUs, see
-// [Planner.BestGang]; what runs on several GPUs is joined on each as anything else is.
+// [Planner.Score] is then 0 or near it. Of a gang it speaks on one of its GPUs; what runs on several GPUs is joined on each as anything else is.
 //
 // Not fitting is a Verdict, not an error. It returns [*FaultError] for a task, a
 // resident or a GPU that is described wrongly; [Faults] lists them. A task of which

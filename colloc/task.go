@@ -64,7 +64,7 @@ type Task struct {
 	// is then judged for all.
 	Kind string
 	// Priority is the task's class, higher before lower. [Planner.Plan] serves one class
-	// after the other, and [Planner.Preempt] sends away tasks of lower classes only.
+	// after the other.
 	// Within a class weights decide; [online.Scheduler] heeds weights alone.
 	Priority int
 	// Foreign marks a resident that nobody registered, see [Foreign]: nothing joins it

@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,6 +53,56 @@ func ExampleDispatcher() {
 	// b: b waits: every GPU that would take it is taken by work that is worth more, and it can join none: beside a it would be 24 GiB short of memory; reservations smaller by that much, or a GPU that much larger, would do. 1 more GPU with 30 GiB would run it. <nil>
 	// 1h0m0s start b as run 2 on [gpu0]
 	// dispatch: event 0, dispatch.Ended of "a": late: run 1 is over
+}
+
+// A job of a higher class does not fit. Of those that run the one goes that says what a restart costs it: the stop
+// says for whom. The other would never be stopped.
+func ExampleDispatcher_Decide_stop() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		panic(err)
+	}
+	d, err := dispatch.New(planner, nil)
+	if err != nil {
+		panic(err)
+	}
+	model, _ := profile.LookupGPU("RTX 3090")
+	job := func(id string, class int) dispatch.Job {
+		return dispatch.Job{Task: colloc.Task{ID: id, Reserved: 16 * profile.GiB, Priority: class}}
+	}
+	low, firm := job("low", 0), job("firm", 0)
+	low.Restart = profile.Some(5 * time.Minute)
+	err = d.Tell(0, dispatch.GPUAdded{GPU: colloc.GPU{ID: "gpu0", Model: model}}, dispatch.GPUAdded{GPU: colloc.GPU{ID: "gpu1", Model: model}},
+		dispatch.Submitted{Job: low}, dispatch.Submitted{Job: firm})
+	if err != nil {
+		fmt.Println(err)
+	}
+	decide := func(now time.Duration) {
+		actions, err := d.Decide(context.Background(), now)
+		for _, a := range actions {
+			fmt.Println(now, a.Verb, a.Job, a.GPUs, a.For)
+			if a.Verb == dispatch.Start { // carry it out here
+				err = errors.Join(err, d.Tell(now, dispatch.Started{Job: a.Job, Run: a.Run}))
+			}
+		}
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	decide(0)
+	if err := d.Tell(time.Hour, dispatch.Submitted{Job: job("urgent", 1)}); err != nil {
+		fmt.Println(err)
+	}
+	decide(time.Hour)
+	if err := d.Tell(time.Hour, dispatch.Ended{Job: "low", Run: 1, How: dispatch.Stopped}); err != nil {
+		fmt.Println(err)
+	}
+	decide(time.Hour)
+	// Output:
+	// 0s start low [gpu0] []
+	// 0s start firm [gpu1] []
+	// 1h0m0s stop low [gpu0] [urgent]
+	// 1h0m0s start urgent [gpu0] []
 }
 
 func ExampleRestore() {

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -63,21 +62,12 @@ func plus(a, b profile.Bytes) profile.Bytes {
 
 // lease is what the books know of a Lease.
 type lease struct {
-	name       leaseName
+	number     uint64
 	seats      []*seat
 	committed  bool
 	deadline   time.Duration // on the stopwatch, until committed
 	prev, next *lease        // in the queue of open leases
 }
-
-// leaseName tells a lease from every other.
-type leaseName struct {
-	epoch  Epoch
-	number uint64
-}
-
-// String names the lease in errors.
-func (n leaseName) String() string { return fmt.Sprintf("%d of epoch %v", n.number, n.epoch) }
 
 // newcomer returns a task that joined after the snapshot, other than those of
 // the same reservation.

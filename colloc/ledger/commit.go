@@ -13,12 +13,12 @@ func (l *Ledger) Commit(given Lease) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tick()
-	found := l.leases[given.name()]
+	found := l.given(given)
 	switch {
 	case l.neverGave(given):
-		return fmt.Errorf("ledger: commit: %w: lease %v", ErrUnknown, given.name())
+		return fmt.Errorf("ledger: commit: %w: %s", ErrUnknown, given.name())
 	case found == nil:
-		return fmt.Errorf("ledger: commit: lease %v: %w", given.name(), ErrLeaseOver)
+		return fmt.Errorf("ledger: commit: %s: %w", given.name(), ErrLeaseOver)
 	case found.committed:
 		return nil
 	}
@@ -47,14 +47,14 @@ func (l *Ledger) Rollback(given Lease) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tick()
-	found := l.leases[given.name()]
+	found := l.given(given)
 	switch {
 	case l.neverGave(given):
-		return fmt.Errorf("ledger: rollback: %w: lease %v", ErrUnknown, given.name())
+		return fmt.Errorf("ledger: rollback: %w: %s", ErrUnknown, given.name())
 	case found == nil:
 		return nil
 	case found.committed:
-		return fmt.Errorf("ledger: rollback: lease %v: %w", given.name(), ErrCommitted)
+		return fmt.Errorf("ledger: rollback: %s: %w", given.name(), ErrCommitted)
 	}
 	l.open.remove(found)
 	l.drop(found)
@@ -76,7 +76,7 @@ func (l *Ledger) Release(tasks ...string) error {
 		case len(all) == 0:
 			return fmt.Errorf("ledger: release: %w: task %q", ErrUnknown, id)
 		case !all[0].lease.committed:
-			return fmt.Errorf("ledger: release: task %q: lease %v is %w", id, all[0].lease.name, ErrNotCommitted)
+			return fmt.Errorf("ledger: release: task %q: lease %d is %w", id, all[0].lease.number, ErrNotCommitted)
 		}
 	}
 	for _, id := range tasks {
@@ -88,17 +88,4 @@ func (l *Ledger) Release(tasks ...string) error {
 	}
 	l.version++
 	return nil
-}
-
-// Expire returns the leases that fell back since the last call, in the order in
-// which they expired. They fall back by themselves, with the first call of any
-// method after their time; Expire reports them. Of those that nobody asks for
-// the newest 1,024 are kept.
-func (l *Ledger) Expire() []Lapse {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tick()
-	lapsed := l.lapsed
-	l.lapsed = nil
-	return lapsed
 }

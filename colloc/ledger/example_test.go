@@ -208,9 +208,34 @@ func ExampleLedger_RemoveGPU() {
 	// 2 cards <nil>
 }
 
-// The loop that every scheduler needs, in one call: look, find the best GPU, reserve,
-// and again where another one was quicker. Tenants never share a card.
-func ExampleLedger_Place() {
+// place is the loop of a scheduler that decides beside others: look, find the best GPU, reserve, and again
+// where another one was quicker. Who is refused for a conflict sees one more task the next time.
+func place(books *ledger.Ledger, planner *colloc.Planner, task colloc.Task) (gpu string, err error) {
+	for {
+		seen := books.Snapshot()
+		at, verdict, err := planner.Best(task, seen.GPUs)
+		if err != nil {
+			return "", err
+		}
+		if at < 0 {
+			return "", fmt.Errorf("it waits: %v", verdict)
+		}
+		task.Reserved = verdict.Reserved
+		lease, err := books.Reserve(seen.Version, ledger.Claim{Task: task, GPU: seen.GPUs[at].ID})
+		switch {
+		case errors.Is(err, ledger.ErrConflict):
+			continue
+		case err != nil:
+			return "", err
+		}
+		// Start the task here; if that fails, books.Rollback(lease).
+		return seen.GPUs[at].ID, books.Commit(lease)
+	}
+}
+
+// Who decides beside others looks, asks a planner, reserves, and looks again where it was too late. Tenants
+// never share a card.
+func ExampleLedger_Reserve() {
 	planner, err := colloc.New(colloc.Config{})
 	if err != nil {
 		fmt.Println(err)
@@ -232,25 +257,14 @@ func ExampleLedger_Place() {
 		if i == 1 {
 			task.On = []string{"node-a"}
 		}
-		placed, err := books.Place(context.Background(), planner, task)
-		if errors.Is(err, ledger.ErrFull) {
-			var why *ledger.UnplacedError
-			errors.As(err, &why)
-			fmt.Println(tenant, "waits:", why.Verdict)
-			continue
-		}
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		// Start the task here; if that fails, books.Rollback(placed.Lease).
-		fmt.Println(tenant, placed.GPUs, books.Commit(placed.Lease))
+		on, err := place(books, planner, task)
+		fmt.Println(tenant, on, err)
 	}
 	// Output:
-	// red [gpu-0] <nil>
-	// red [gpu-0] <nil>
-	// blue [gpu-1] <nil>
-	// green waits: labels: the task and "task-0" do not accept each other; Avoid and Only say which labels they bear
+	// red gpu-0 <nil>
+	// red gpu-0 <nil>
+	// blue gpu-1 <nil>
+	// green  it waits: labels: the task and "task-0" do not accept each other; Avoid and Only say which labels they bear
 }
 
 // A scheduler that has filtered by node looks at that node's cards alone.

@@ -91,15 +91,15 @@ func (l *Ledger) residentLease(t *colloc.Task) *lease {
 		return own
 	}
 	l.issued++
-	own := &lease{name: leaseName{l.epoch, l.issued}, committed: true}
-	l.leases[own.name] = own
+	own := &lease{number: l.issued, committed: true}
+	l.leases[own.number] = own
 	return own
 }
 
 // takeBack undoes a change that failed: the leases after first and its version.
 func (l *Ledger) takeBack(first uint64) {
 	for ; l.issued > first; l.issued-- {
-		delete(l.leases, leaseName{l.epoch, l.issued})
+		delete(l.leases, l.issued)
 	}
 	l.version--
 }
@@ -162,7 +162,7 @@ func (l *Ledger) RemoveGPU(ids ...string) ([]Claim, error) {
 	return gone, nil
 }
 
-var errZero = errors.New("ledger: the books were never opened; make a Ledger with New or Load")
+var errZero = errors.New("ledger: the books were never opened; make a Ledger with New")
 
 // strike ends what is on a GPU and takes its page out of the books.
 func (l *Ledger) strike(a *account) []Claim {

@@ -25,16 +25,10 @@ type Lease struct {
 	Expires time.Time `json:"expires"`
 }
 
-// Lapse is a lease that was not committed in time.
-type Lapse struct {
-	// Epoch and Lease are its name: the Epoch and Number of the [Lease].
-	Epoch Epoch
-	Lease uint64
-	// Claims are what it held.
-	Claims []Claim
+// name is what errors call the lease.
+func (given Lease) name() string {
+	return fmt.Sprintf("lease %d of epoch %v", given.Number, given.Epoch)
 }
-
-func (given Lease) name() leaseName { return leaseName{given.Epoch, given.Number} }
 
 // Epoch names one life of a [Ledger]: from [New] until the process ends. It is 64 random
 // bits, never 0, so that a lease or a version from before a restart, or of another Ledger,

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"errors"
-	"strconv"
 	"testing"
 	"time"
 
@@ -107,6 +106,7 @@ func TestReleaseAllOrNothing(t *testing.T) {
 	}
 }
 
+// A lease falls back at its time, not a nanosecond before it, and all of it.
 func TestExpire(t *testing.T) {
 	l, clock := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("a", profile.GiB)}, MaxSet: 8, LeaseTime: time.Second})
 	first := mustReserve(t, l, claim("a", "t", 1), claim("a", "u", 2))
@@ -114,40 +114,16 @@ func TestExpire(t *testing.T) {
 	if want := clock.Now().Add(time.Second / 2); !first.Expires.Equal(want) {
 		t.Errorf("lease expires at %v, want %v", first.Expires, want)
 	}
-	second := mustReserve(t, l, claim("a", "v", 1))
+	mustReserve(t, l, claim("a", "v", 1))
 	mustCommit(t, l, claim("a", "w", 1))
-	if got := l.Expire(); len(got) != 0 {
-		t.Errorf("expired early: %v", got)
-	}
-	clock.Step(time.Second/2 - 1)
-	if got := l.Expire(); len(got) != 0 {
-		t.Errorf("expired a nanosecond early: %v", got)
-	}
-	clock.Step(1)
-	mustReserve(t, l, claim("a", "t", 1)) // the task may be reserved anew before anyone asks
-	clock.Step(time.Second / 2)
-	want := []ledger.Lapse{
-		{Epoch: first.Epoch, Lease: first.Number, Claims: []ledger.Claim{claim("a", "t", 1), claim("a", "u", 2)}},
-		{Epoch: second.Epoch, Lease: second.Number, Claims: []ledger.Claim{claim("a", "v", 1)}},
-	}
-	if diff := cmp.Diff(want, l.Expire(), cmp.Comparer(func(a, b *profile.Profile) bool { return a.Vector == b.Vector })); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := l.Expire(); len(got) != 0 {
-		t.Errorf("reported twice: %v", got)
-	}
-}
-
-// Nobody asks for the lapsed leases: they must not pile up.
-func TestExpireBounded(t *testing.T) {
-	l, clock := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("a", profile.GiB)}, LeaseTime: 1})
-	for i := range 1500 {
-		mustReserve(t, l, claim("a", strconv.Itoa(i), 1))
-		clock.Step(1)
-	}
-	got := l.Expire()
-	if len(got) != 1024 || got[1023].Lease != 1500 {
-		t.Errorf("got %d lapses, the last of lease %d; want 1024 and 1500", len(got), got[len(got)-1].Lease)
+	for _, step := range []struct {
+		by   time.Duration
+		left []string
+	}{{0, []string{"t", "u", "v", "w"}}, {time.Second/2 - 1, []string{"t", "u", "v", "w"}}, {1, []string{"v", "w"}}, {time.Second/2 - 1, []string{"v", "w"}}, {1, []string{"w"}}} {
+		clock.Step(step.by)
+		if diff := cmp.Diff(step.left, held(l)["a"]); diff != "" {
+			t.Errorf("after %v more (-want +got):\n%s", step.by, diff)
+		}
 	}
 }
 

@@ -18,17 +18,15 @@ type Ledger struct {
 	config Config
 
 	mu       sync.Mutex
-	accounts []*account           // in the configured order
-	byID     map[string]*account  // by GPU
-	seats    map[string][]*seat   // by task; a gang has one on each of its GPUs
-	leases   map[leaseName]*lease // open, or committed with tasks in the books
-	open     leaseQueue           // by deadline
-	lapsed   []Lapse              // not yet reported
-	epoch    Epoch                // of the leases and versions given from now on
-	issued   uint64               // number of the newest lease of the epoch
-	version  uint64               // of the epoch; grows with every change
+	accounts []*account          // in the configured order
+	byID     map[string]*account // by GPU
+	seats    map[string][]*seat  // by task; a gang has one on each of its GPUs
+	leases   map[uint64]*lease   // by number: open, or committed with tasks in the books
+	open     leaseQueue          // by deadline
+	epoch    Epoch               // of the leases and versions given from now on
+	issued   uint64              // number of the newest lease of the epoch
+	version  uint64              // of the epoch; grows with every change
 	clock    stopwatch
-	turn     chan struct{} // held by the one that repeats Place
 }
 
 // New opens the books. It reports every fault of the Config in one
@@ -39,8 +37,7 @@ func New(c Config) (*Ledger, error) {
 		epoch:  drawEpoch(),
 		byID:   make(map[string]*account, len(c.GPUs)),
 		seats:  make(map[string][]*seat),
-		leases: make(map[leaseName]*lease),
-		turn:   make(chan struct{}, 1),
+		leases: make(map[uint64]*lease),
 	}
 	l.config.fill()
 	errs := []error{c.validate()}
@@ -172,15 +169,23 @@ func (l *Ledger) drop(over *lease) {
 	for _, s := range over.seats {
 		l.remove(s)
 	}
-	delete(l.leases, over.name)
+	delete(l.leases, over.number)
 }
 
 // leave takes a seat out of its lease, which is over with the last one.
 func (l *Ledger) leave(s *seat) {
 	s.lease.seats = slices.DeleteFunc(s.lease.seats, func(o *seat) bool { return o == s })
 	if len(s.lease.seats) == 0 {
-		delete(l.leases, s.lease.name)
+		delete(l.leases, s.lease.number)
 	}
+}
+
+// given is what the books know of a Lease, nil if it is over or another Ledger's.
+func (l *Ledger) given(g Lease) *lease {
+	if g.Epoch != l.epoch {
+		return nil
+	}
+	return l.leases[g.Number]
 }
 
 // neverGave reports that a lease is not one of this Ledger, as far as that can be
@@ -197,21 +202,9 @@ func (l *Ledger) tick() time.Time {
 	now := l.clock.read(l.config.Now)
 	for l.open.head != nil && l.open.head.deadline-l.clock.elapsed <= 0 {
 		over := l.open.head
-		lapse := Lapse{Epoch: over.name.epoch, Lease: over.name.number}
-		for _, s := range over.seats {
-			lapse.Claims = append(lapse.Claims, s.claim())
-		}
-		if len(l.lapsed) == maxLapses {
-			l.lapsed = append(l.lapsed[:0], l.lapsed[1:]...)
-		}
-		l.lapsed = append(l.lapsed, lapse)
 		l.open.remove(over)
 		l.drop(over)
 		l.version++
 	}
 	return now
 }
-
-// maxLapses is how many lapses are kept for [Ledger.Expire]; older ones are
-// forgotten.
-const maxLapses = 1024

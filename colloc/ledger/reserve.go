@@ -72,7 +72,7 @@ func (l *Ledger) Reserve(seen Version, claims ...Claim) (Lease, error) {
 	if seen.Epoch == l.epoch && seen.Number > l.version {
 		return Lease{}, fmt.Errorf("ledger: reserve: %w: version %v, the books are at %d; use the Version of a Snapshot", ErrUnknown, seen, l.version)
 	}
-	taken := &lease{name: leaseName{l.epoch, l.issued + 1}}
+	taken := &lease{number: l.issued + 1}
 	for i := range claims {
 		if err := l.take(taken, &claims[i], seen); err != nil {
 			l.drop(taken)
@@ -84,7 +84,7 @@ func (l *Ledger) Reserve(seen Version, claims ...Claim) (Lease, error) {
 	for _, s := range taken.seats {
 		s.joined, s.account.tightened = l.version, l.version
 	}
-	l.leases[taken.name] = taken
+	l.leases[taken.number] = taken
 	taken.deadline = l.clock.elapsed + l.config.LeaseTime
 	l.open.push(taken)
 	return Lease{Epoch: l.epoch, Number: l.issued, Expires: now.Add(l.config.LeaseTime)}, nil

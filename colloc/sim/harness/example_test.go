@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/harness"
 	"example.com/colloc/profile"
@@ -23,10 +22,6 @@ func ExampleFleet() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	books, err := ledger.New(ledger.Config{GPUs: cards, Now: fleet.Now})
-	if err != nil {
-		log.Fatal(err)
-	}
 	planner, err := colloc.New(colloc.Config{})
 	if err != nil {
 		log.Fatal(err)
@@ -37,23 +32,17 @@ func ExampleFleet() {
 			log.Fatal(err)
 		}
 		task := colloc.Task{ID: name, Profile: &p}
-		placed, err := books.Place(context.Background(), planner, task)
-		if err != nil {
-			log.Fatal(err)
+		at, _, err := planner.Best(task, fleet.GPUs())
+		if err != nil || at < 0 {
+			log.Fatal("it waits: ", err)
 		}
-		if err := fleet.Start(task, sim.Task{Work: time.Hour, Memory: 4 * profile.GiB}, placed.GPUs...); err != nil {
-			log.Fatal(err)
-		}
-		if err := books.Commit(placed.Lease); err != nil {
+		if err := fleet.Start(task, sim.Task{Work: time.Hour, Memory: 4 * profile.GiB}, cards[at].ID); err != nil {
 			log.Fatal(err)
 		}
 	}
 	for event, ok := fleet.Step(time.Time{}); ok; event, ok = fleet.Step(time.Time{}) {
 		fmt.Println(event.Task, "ends at", event.At.Format("15:04"), "on", event.GPUs[0])
 		if err := planner.Observe(event.Seen); err != nil {
-			log.Fatal(err)
-		}
-		if err := books.Release(event.Task); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -262,15 +262,28 @@ func TestFleetKeepsCount(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			next := task(t, fmt.Sprint("t", began), 0.2+0.5*rng.Float64(), profile.GiB*profile.Bytes(1+rng.IntN(12)))
 			next.GPUs = 1 + rng.IntN(12)/11
-			placed, err := books.Place(t.Context(), planner, next)
-			if errors.Is(err, ledger.ErrFull) {
-				continue
-			}
+			now := books.Snapshot()
+			plan, err := planner.Plan(t.Context(), []colloc.Task{next}, now.GPUs)
 			if err != nil {
 				t.Fatal(err)
 			}
-			start(t, f, next, sim.Task{Work: time.Hour, Memory: next.Reserved}, placed.GPUs...)
-			if err := books.Commit(placed.Lease); err != nil {
+			claims, err := ledger.Claims(plan, []colloc.Task{next})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(claims) == 0 {
+				continue // it fits nowhere
+			}
+			lease, err := books.Reserve(now.Version, claims...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var on []string
+			for i := range claims {
+				on = append(on, claims[i].GPU)
+			}
+			start(t, f, next, sim.Task{Work: time.Hour, Memory: claims[0].Task.Reserved}, on...)
+			if err := books.Commit(lease); err != nil {
 				t.Fatal(err)
 			}
 			began++

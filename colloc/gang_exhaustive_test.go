@@ -24,7 +24,7 @@ func slowGang(t *testing.T, p *colloc.Planner, task colloc.Task, on []colloc.GPU
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, _ := slowDoing(t, p, g)
+		before := slowDoing(t, p, g)
 		if placed.Binding != 0 || g.Model.Name != on[0].Model.Name {
 			return math.Inf(-1)
 		}
@@ -45,6 +45,25 @@ func slowGang(t *testing.T, p *colloc.Planner, task colloc.Task, on []colloc.GPU
 		}
 	}
 	return width*slowest - lost
+}
+
+// slowDoing is what each resident of a GPU does now, by Judge.
+func slowDoing(t *testing.T, p *colloc.Planner, g colloc.GPU) map[string]float64 {
+	t.Helper()
+	now := map[string]float64{}
+	if len(g.Residents) == 0 {
+		return now
+	}
+	rest := g
+	rest.Residents = g.Residents[:len(g.Residents)-1]
+	judged, err := p.Judge(g.Residents[len(rest.Residents)], rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range judged.Members {
+		now[m.Task] = g.Residents[i].Weight * m.Pace.Value * m.Speed.Value
+	}
+	return now
 }
 
 // drawGang makes up to 5 cards with up to 2 residents each, gangs among them, and a gang.
@@ -75,9 +94,9 @@ func drawGang(t *testing.T, rng *rand.Rand, pool []colloc.Task) (colloc.Task, []
 	return draw(2 + rng.IntN(2)), gpus
 }
 
-// TestBestGangAgainstExhaustive: on no other GPUs a gang would gain more, and where a Scheduler without
-// budget starts it, it gains no more there.
-func TestBestGangAgainstExhaustive(t *testing.T) {
+// TestGangAgainstExhaustive: a Scheduler without budget starts a gang beside what runs where it gains something,
+// nearly always there where it gains most.
+func TestGangAgainstExhaustive(t *testing.T) {
 	p := newPlanner(t, colloc.Config{MaxSet: 3, MaxSlowdown: 3})
 	pool := crowd(t, 8)
 	rng := rand.New(rand.NewPCG(41, 42))
@@ -90,31 +109,21 @@ func TestBestGangAgainstExhaustive(t *testing.T) {
 				best = max(best, slowGang(t, p, task, picked(gpus, set)))
 			}
 		}
-		at, v, err := p.BestGang(task, gpus)
-		if err != nil || v.Fits != (len(at) > 0) || (len(at) > 0) != (best > 0) {
-			t.Fatalf("round %d: %v, %v, %v, the best gains %v", round, at, v, err, best)
-		}
-		if len(at) == 0 {
-			kinds["none"]++
-		} else if gains := slowGang(t, p, task, chosenAt(gpus, at)); math.Abs(gains-best) > 1e-6 {
-			t.Fatalf("round %d: it gains %v on %v, %v elsewhere", round, gains, at, best)
-		}
 		on := schedulerStarts(t, p, task, gpus)
 		switch {
-		case on == nil && len(at) > 0:
-			kinds["scheduler waits"]++
+		case on != nil && best <= 0:
+			t.Fatalf("round %d: it starts on %v and gains nothing", round, on)
+		case best <= 0:
+			kinds["none"]++
 		case on == nil:
+			kinds["waits"]++
 		case best-slowGang(t, p, task, chosenAt(gpus, on)) > 1e-4:
-			kinds["scheduler gains less"]++
+			kinds["less"]++
 		default:
-			kinds["as the scheduler"]++
-		}
-		if on != nil && len(at) == 0 {
-			t.Fatalf("round %d: the scheduler starts it on %v", round, on)
+			kinds["best"]++
 		}
 	}
-	t.Log(kinds)
-	if kinds["as the scheduler"] < 100 || kinds["scheduler gains less"] > 15 || kinds["scheduler waits"] > 15 { // it takes those where the gang adds most, one by one
+	if t.Log(kinds); kinds["best"] < 80 || kinds["less"] > 15 || kinds["waits"] > 15 { // it takes those where the gang adds most, one by one
 		t.Errorf("%v", kinds)
 	}
 }
