@@ -20,8 +20,7 @@ import (
 //	err = s.Submit(online.Job{Task: t, Left: profile.Some(2 * time.Hour)})
 //	started, err := s.Decide(ctx, now)
 //
-// What runs on gpus already, foreign tasks too, counts in Tasks and Forecast until Finish is
-// told of its ID.
+// What runs on gpus already, foreign tasks too, counts until Finish is told of its ID.
 //
 // Sets hold as many tasks as the Planner's limits say, four at most. What is predicted at this moment
 // holds until [Planner.Relearn]. Paces are relative to [Config].Reference, or to the fastest kind of

@@ -293,7 +293,7 @@ func TestRelearnKeepsUnits(t *testing.T) {
 	if err := s.Adopt(online.Job{Task: packed, Left: profile.Some(time.Hour)}, 1); err != nil {
 		t.Fatal(err)
 	}
-	_, before := s.Forecast()
+	before := s.Expect(1)["t"].End
 	if before < 90*time.Minute {
 		t.Fatalf("an hour on the V100 takes %v on the K80", before)
 	}
@@ -301,7 +301,7 @@ func TestRelearnKeepsUnits(t *testing.T) {
 		if err := p.Relearn(s, others); err != nil {
 			t.Fatal(err)
 		}
-		if _, after := s.Forecast(); after != before {
+		if after := s.Expect(1)["t"].End; after != before {
 			t.Errorf("it takes %v, and with GPUs %s and %s %v", before, others[0].Model.Name, others[1].Model.Name, after)
 		}
 	}

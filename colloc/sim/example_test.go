@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"example.com/colloc/colloc/sim"
@@ -10,6 +11,14 @@ import (
 	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
+
+// first is the GPU of the lowest index among some, or nil.
+func first(gpus iter.Seq[*sim.GPUView]) *sim.GPUView {
+	for g := range gpus {
+		return g
+	}
+	return nil
+}
 
 // emptiest is a policy of one's own: every task goes to the GPU with the most
 // free memory, if it fits there.
@@ -126,7 +135,7 @@ func ExampleState_Repartition() {
 			s.Repartition(0, halves)
 		}
 		for t := range s.Waiting() {
-			if g := s.FirstIdle(); g != nil {
+			if g := first(s.Idle()); g != nil {
 				s.Start(t, g.Index)
 			}
 		}

@@ -132,7 +132,7 @@ func TestNowhere(t *testing.T) {
 			}
 		}
 		for x := range s.Waiting() {
-			if g := s.FirstIdle(); g != nil && (next == "" || x.ID == next) {
+			if g := first(s.Idle()); g != nil && (next == "" || x.ID == next) {
 				s.Start(x, g.Index)
 			}
 		}

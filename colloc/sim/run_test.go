@@ -228,7 +228,7 @@ func TestPreemption(t *testing.T) {
 				last = t
 			}
 		}
-		if g := s.FirstIdle(); g != nil && last != nil {
+		if g := first(s.Idle()); g != nil && last != nil {
 			s.Start(last, g.Index)
 		}
 		return nil

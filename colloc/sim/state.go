@@ -140,14 +140,6 @@ func (s *State) Idle() iter.Seq[*GPUView] {
 	}
 }
 
-// FirstIdle returns the idle GPU of the lowest index, or nil.
-func (s *State) FirstIdle() *GPUView {
-	for g := range s.Idle() {
-		return g
-	}
-	return nil
-}
-
 // Progress returns the part of a task's work that is done, in [0, 1]: schedulers
 // see it in the task's output.
 func (s *State) Progress(t *TaskView) float64 {

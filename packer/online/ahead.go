@@ -269,19 +269,6 @@ func (s *Scheduler) bypass(passed map[int32]int) {
 // ratio compares times in milliseconds.
 func ratio(a, b int64) float64 { return float64(a+1) / float64(b+1) }
 
-// Forecast says how long what runs and waits takes from now if nothing else comes:
-// the mean time until a task is done, and the time until the last one is. It goes on
-// as the last Decide found best; both are 0 if there are no tasks. Tasks that no GPU can
-// take do not count.
-func (s *Scheduler) Forecast() (mean, last time.Duration) {
-	if len(s.order) == 0 {
-		return 0, 0
-	}
-	s.fillEngine()
-	o := s.engine.Play(s.chosen())
-	return time.Duration(o.Sum/int64(max(1, o.Ended))) * time.Millisecond, time.Duration(o.Last) * time.Millisecond
-}
-
 const (
 	// firstStay is how many restarts long a task runs at least before it stops or moves, twice as
 	// long after each stop: so it stops log2(length / restart) times at most.

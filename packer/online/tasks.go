@@ -231,15 +231,3 @@ func (s *Scheduler) ReportEnd(id string, in time.Duration) error {
 	}
 	return err
 }
-
-// Tasks returns how many tasks run and how many wait.
-func (s *Scheduler) Tasks() (running, waiting int) {
-	for _, e := range s.order {
-		if len(e.on) > 0 {
-			running++
-		} else {
-			waiting++
-		}
-	}
-	return running, waiting
-}

@@ -2,7 +2,6 @@ package trace_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -48,14 +47,6 @@ func ExampleGenerate() {
 	// t0 0s 1h0m0s resnet
 	// t1 0s 1h0m0s resnet
 	// t2 0s 1h0m0s resnet
-	// <nil>
-}
-
-func ExampleWriteJSONLines() {
-	err := trace.WriteJSONLines(os.Stdout, []sim.Task{{ID: "a", Arrival: time.Minute, Work: time.Hour, GPUs: 2, Memory: 1 << 30}})
-	fmt.Println(err)
-	// Output:
-	// {"id":"a","arrival_s":60,"work_s":3600,"gpus":2,"memory_bytes":1073741824}
 	// <nil>
 }
 

@@ -120,29 +120,3 @@ func (rec *Record) task() (sim.Task, error) {
 	}
 	return t, err
 }
-
-// WriteJSONLines writes tasks in colloc's own layout; Read gives them back
-// without their Profiles.
-func WriteJSONLines(w io.Writer, tasks []sim.Task) error {
-	out := bufio.NewWriter(w)
-	enc := json.NewEncoder(out)
-	for i := range tasks {
-		t := &tasks[i]
-		rec := Record{
-			ID: t.ID, Arrival: t.Arrival.Seconds(), Work: t.Work.Seconds(), GPUs: t.GPUs, OneNode: t.OneNode,
-			HostOnly: t.HostOnly, User: t.User, Priority: t.Priority, Only: t.Only, Memory: t.Memory, Share: t.Share, CPU: t.CPU,
-			HostMemory: t.HostMemory, Type: t.Type, Class: t.Class, Busy: t.Busy, Bandwidth: t.Bandwidth,
-			Startup: t.Startup.Seconds(), Estimates: t.Estimates,
-		}
-		if st := t.Stages; st != (sim.StageTimes{}) {
-			rec.Stages = &[4]float64{st.Load.Seconds(), st.Compute.Seconds(), st.Exchange.Seconds(), st.Iteration.Seconds()}
-		}
-		if err := enc.Encode(&rec); err != nil {
-			return fmt.Errorf("trace: task %q: %w", t.ID, err)
-		}
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("trace: %w", err)
-	}
-	return nil
-}
