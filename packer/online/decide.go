@@ -111,7 +111,7 @@ func (s *Scheduler) advance(at time.Duration) {
 		s.begun, s.now = true, at
 	}
 	if s.dated && at > s.now { // else it happens at the next decision
-		s.pace()
+		s.rates()
 	}
 	s.now += max(0, at-s.now).Truncate(time.Millisecond)
 	for _, e := range s.told {
@@ -121,25 +121,6 @@ func (s *Scheduler) advance(at time.Duration) {
 	clear(s.told)
 	s.told = s.told[:0]
 	s.part()
-}
-
-// pace brings up to now those whose speed has changed since the last time, and says it anew: what was told of
-// after the last decision runs on with it.
-func (s *Scheduler) pace() {
-	if s.rated != s.sets {
-		for _, e := range s.order {
-			s.settle(e)
-		}
-	}
-	for _, g := range s.touched {
-		for _, e := range s.slots[g].runs {
-			s.settle(e)
-		}
-	}
-	for _, e := range s.halted {
-		s.settle(e)
-	}
-	s.rates()
 }
 
 // part learns from those that left.

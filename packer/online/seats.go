@@ -55,29 +55,32 @@ func (s *Scheduler) touch(g int32) {
 	s.touched = append(s.touched, g)
 }
 
-// rates says anew how fast tasks are whose company has changed since the last time, all if the Model's
-// answers are forgotten.
+// rates brings up to now those whose company has changed since the last time, all if the Model's answers
+// are forgotten, and says anew how fast they are.
 func (s *Scheduler) rates() {
 	if s.rated != s.sets {
 		s.rated = s.sets
 		for _, e := range s.order {
-			if e.rate = 0; len(e.on) > 0 {
-				e.rate = s.rate(e)
-			}
+			s.rerate(e)
 		}
 	}
 	for _, e := range s.halted {
-		if len(e.on) == 0 {
-			e.rate = 0
-		}
+		s.rerate(e)
 	}
 	for _, g := range s.touched {
 		for _, e := range s.slots[g].runs {
-			e.rate = s.rate(e)
+			s.rerate(e)
 		}
 	}
 	clear(s.halted)
 	s.halted, s.touched = s.halted[:0], s.touched[:0]
+}
+
+func (s *Scheduler) rerate(e *entry) {
+	s.settle(e)
+	if e.rate = 0; len(e.on) > 0 {
+		e.rate = s.rate(e)
+	}
 }
 
 // vacate takes a task off its GPUs.
