@@ -74,7 +74,7 @@ func allowed() []arrow {
 		{"colloc/station/page", []string{"profile", "colloc/station/api"}},
 		{"colloc/slurm", append(slices.Clone(models), "colloc", "colloc/advise", "colloc/slurm/...")},
 		{"colloc/sim", append(slices.Clone(models), "colloc", "colloc/dispatch", "colloc/sim/...")},
-		{"colloc/sim/harness", []string{profile, "predict", "colloc", "colloc/ledger", "colloc/sim"}},
+		{"colloc/sim/harness", []string{profile, "colloc", "colloc/ledger", "colloc/sim"}},
 		{"colloc/gain", append(slices.Clone(models), "colloc/gain/...", "colloc/sim/...")},
 		{"colloc/gain/records", []string{profile, "colloc/slurm/site"}},
 		{"colloc/shadow/follow", []string{profile, "predict/...", "colloc", "colloc/dispatch", "colloc/gain/...", "colloc/shadow/...", "colloc/sim"}},

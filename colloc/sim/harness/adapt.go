@@ -2,7 +2,6 @@ package harness
 
 import (
 	"fmt"
-	"math"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/sim"
@@ -25,17 +24,6 @@ func Cards(cluster string) ([]colloc.GPU, error) {
 		}
 	}
 	return cards, nil
-}
-
-// Task is what a scheduler is told of a task of a trace: its name, profile and gang.
-// What it reserves is its memory, which a scheduler of a trace knows; set Reserved to 0
-// to let the Planner predict it.
-func Task(t *sim.Task) colloc.Task {
-	task := colloc.Task{ID: t.ID, Profile: t.Profile, GPUs: max(1, t.GPUs), Reserved: max(1, t.Memory)}
-	if len(t.Only) == 1 {
-		task.On = t.Only
-	}
-	return task
 }
 
 // Overlap is a truth of two lines, for tests that need no better one:
@@ -72,20 +60,4 @@ func busy(t *sim.Task) float64 {
 		return 1
 	}
 	return share
-}
-
-// largest is what the memory of a GPU may be in a Planner.
-const largest = profile.Bytes(1) << 56
-
-// cardOf is a GPU of the simulator in the words of a Planner.
-func cardOf(id string, g *sim.GPU, total profile.Bytes) colloc.GPU {
-	return colloc.GPU{ID: id, Model: g.Model, Memory: min(total, largest), Slice: g.Slice}
-}
-
-// slowdown is the limit for a task that needs a speed; 0 is none of its own.
-func slowdown(floor float64) float64 {
-	if floor <= 0 {
-		return 0
-	}
-	return max(1, min(1/floor, math.MaxFloat64))
 }

@@ -1,7 +1,6 @@
 package harness_test
 
 import (
-	"context"
 	"fmt"
 	"log"
 	"time"
@@ -50,28 +49,4 @@ func ExampleFleet() {
 	// b ends at 01:00 on node0/gpu1
 	// a ends at 01:04 on node0/gpu0
 	// c ends at 01:04 on node0/gpu0
-}
-
-// A Planner replays a trace.
-func ExamplePolicy() {
-	planner, err := colloc.New(colloc.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	cluster, err := sim.ParseCluster("1xA100-40GB")
-	if err != nil {
-		log.Fatal(err)
-	}
-	small, err := profile.Solo{Name: "small", GPU: "A100-40GB", SMActive: profile.Some(0.2)}.Profile()
-	if err != nil {
-		log.Fatal(err)
-	}
-	tasks := []sim.Task{{ID: "a", Work: time.Hour, Memory: profile.GiB, Profile: &small}, {ID: "b", Work: time.Hour, Memory: profile.GiB, Profile: &small}}
-	result, err := sim.Run(context.Background(), cluster, tasks, harness.Policy{Planner: planner}, sim.Options{Truth: harness.Overlap{}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("both are done after", result.Makespan)
-	// Output:
-	// both are done after 1h4m12s
 }
