@@ -2,9 +2,8 @@ package colloc
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 
+	"example.com/colloc/internal/enum"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
@@ -42,31 +41,17 @@ const (
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var reliefNames = []string{
-	"reserve-less", "larger-gpu", "more-gpus", "allow-slowdown", "allow-sharing", "larger-sets", "accept-less",
-	"other-labels", "label-gpu", "tell-need", "forget-measured",
-}
+var reliefNames = enum.Of("colloc: relief", "reserve-less", "larger-gpu", "more-gpus", "allow-slowdown", "allow-sharing", "larger-sets", "accept-less",
+	"other-labels", "label-gpu", "tell-need", "forget-measured")
 
 // String returns a short name such as "reserve-less".
-func (k ReliefKind) String() string {
-	if k < 0 || int(k) >= len(reliefNames) {
-		return fmt.Sprintf("relief(%d)", int(k))
-	}
-	return reliefNames[k]
-}
+func (k ReliefKind) String() string { return reliefNames.Text(int(k)) }
 
-// MarshalText writes what String returns.
-func (k ReliefKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+// MarshalText writes what String returns; an undefined value is an error.
+func (k ReliefKind) MarshalText() ([]byte, error) { return reliefNames.Marshal(int(k)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (k *ReliefKind) UnmarshalText(text []byte) error {
-	i := slices.Index(reliefNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("colloc: unknown relief %q", text)
-	}
-	*k = ReliefKind(i)
-	return nil
-}
+func (k *ReliefKind) UnmarshalText(text []byte) error { return enum.Parse(reliefNames, text, k) }
 
 // Relief is one thing that would lift the limit that binds, for programs to
 // act on. Fields that do not apply are zero.

@@ -2,9 +2,9 @@ package nvmlx
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
+	"example.com/colloc/internal/enum"
 	"example.com/colloc/profile"
 )
 
@@ -65,22 +65,16 @@ const (
 )
 
 //nolint:gochecknoglobals // read-only name table
-var processKinds = []string{"compute", "mps", "graphics"}
+var processKinds = enum.Of("nvmlx: process kind", "compute", "mps", "graphics")
 
 // String returns "compute", "mps" or "graphics".
-func (k ProcessKind) String() string { return enumText("process kind", processKinds, int(k)) }
+func (k ProcessKind) String() string { return processKinds.Text(int(k)) }
 
 // MarshalText writes what String returns; an undefined kind is an error.
-func (k ProcessKind) MarshalText() ([]byte, error) {
-	return marshalEnum("process kind", processKinds, int(k))
-}
+func (k ProcessKind) MarshalText() ([]byte, error) { return processKinds.Marshal(int(k)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (k *ProcessKind) UnmarshalText(text []byte) error {
-	i, err := parseEnum("process kind", processKinds, text)
-	*k = ProcessKind(i)
-	return err
-}
+func (k *ProcessKind) UnmarshalText(text []byte) error { return enum.Parse(processKinds, text, k) }
 
 // MIGInventory is how one GPU is cut.
 type MIGInventory struct {
@@ -153,42 +147,13 @@ const (
 )
 
 //nolint:gochecknoglobals // read-only name table
-var eventKinds = []string{"lost", "xid", "memory", "late", "trouble"}
+var eventKinds = enum.Of("nvmlx: event kind", "lost", "xid", "memory", "late", "trouble")
 
 // String returns "lost", "xid", "memory", "late" or "trouble".
-func (k EventKind) String() string { return enumText("event kind", eventKinds, int(k)) }
+func (k EventKind) String() string { return eventKinds.Text(int(k)) }
 
 // MarshalText writes what String returns; an undefined kind is an error.
-func (k EventKind) MarshalText() ([]byte, error) {
-	return marshalEnum("event kind", eventKinds, int(k))
-}
+func (k EventKind) MarshalText() ([]byte, error) { return eventKinds.Marshal(int(k)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (k *EventKind) UnmarshalText(text []byte) error {
-	i, err := parseEnum("event kind", eventKinds, text)
-	*k = EventKind(i)
-	return err
-}
-
-func enumText(kind string, names []string, i int) string {
-	if i < 0 || i >= len(names) {
-		return fmt.Sprintf("%s(%d)", kind, i)
-	}
-	return names[i]
-}
-
-func marshalEnum(kind string, names []string, i int) ([]byte, error) {
-	if i < 0 || i >= len(names) {
-		return nil, fmt.Errorf("nvmlx: %s %d has no name", kind, i)
-	}
-	return []byte(names[i]), nil
-}
-
-func parseEnum(kind string, names []string, text []byte) (int, error) {
-	for i, name := range names {
-		if name == string(text) {
-			return i, nil
-		}
-	}
-	return 0, fmt.Errorf("nvmlx: unknown %s %q; known are %s", kind, text, strings.Join(names, ", "))
-}
+func (k *EventKind) UnmarshalText(text []byte) error { return enum.Parse(eventKinds, text, k) }

@@ -3,9 +3,9 @@ package packer
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
+	"example.com/colloc/internal/enum"
 	"example.com/colloc/profile"
 )
 
@@ -67,32 +67,18 @@ const (
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var reasonNames = []string{
-	"none", "no-gpu", "too-large", "gpus-taken", "stopped", "must-be-alone", "set-full",
+var reasonNames = enum.Of("packer: reason", "none", "no-gpu", "too-large", "gpus-taken", "stopped", "must-be-alone", "set-full",
 	"memory", "speed", "no-gain", "no-partner", "own-gpu", "wrong-gpu", "incompatible",
-	"gang-size", "too-few-gpus", "gpus-down", "kept", "by-choice", "undecided", "unknown-need", "measured-slow",
-}
+	"gang-size", "too-few-gpus", "gpus-down", "kept", "by-choice", "undecided", "unknown-need", "measured-slow")
 
 // String returns a short name such as "memory".
-func (c ReasonCode) String() string {
-	if c < 0 || int(c) >= len(reasonNames) {
-		return fmt.Sprintf("reason(%d)", int(c))
-	}
-	return reasonNames[c]
-}
+func (c ReasonCode) String() string { return reasonNames.Text(int(c)) }
 
-// MarshalText writes what String returns.
-func (c ReasonCode) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// MarshalText writes what String returns; an undefined value is an error.
+func (c ReasonCode) MarshalText() ([]byte, error) { return reasonNames.Marshal(int(c)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (c *ReasonCode) UnmarshalText(text []byte) error {
-	i := slices.Index(reasonNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("packer: unknown reason code %q", text)
-	}
-	*c = ReasonCode(i)
-	return nil
-}
+func (c *ReasonCode) UnmarshalText(text []byte) error { return enum.Parse(reasonNames, text, c) }
 
 // Reason says why a task is in no set, or why it shares its GPU with nobody,
 // and what would change that. Fields that do not apply are zero.

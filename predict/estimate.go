@@ -1,7 +1,7 @@
 package predict
 
 import (
-	"fmt"
+	"example.com/colloc/internal/enum"
 )
 
 // SourceKind says what an estimate rests on.
@@ -17,37 +17,17 @@ const (
 	Measured
 )
 
+//nolint:gochecknoglobals // read-only name table of the enumeration
+var sourceKinds = enum.Of("predict: source kind", "prior", "fitted", "measured")
+
 // String returns "prior", "fitted" or "measured".
-func (k SourceKind) String() string {
-	switch k {
-	case Prior:
-		return "prior"
-	case Fitted:
-		return "fitted"
-	case Measured:
-		return "measured"
-	}
-	return fmt.Sprintf("source kind(%d)", int(k))
-}
+func (k SourceKind) String() string { return sourceKinds.Text(int(k)) }
 
 // MarshalText writes what String returns; an undefined kind is an error.
-func (k SourceKind) MarshalText() ([]byte, error) {
-	if k < Prior || k > Measured {
-		return nil, fmt.Errorf("predict: source kind %d has no name", int(k))
-	}
-	return []byte(k.String()), nil
-}
+func (k SourceKind) MarshalText() ([]byte, error) { return sourceKinds.Marshal(int(k)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (k *SourceKind) UnmarshalText(text []byte) error {
-	for c := Prior; c <= Measured; c++ {
-		if c.String() == string(text) {
-			*k = c
-			return nil
-		}
-	}
-	return fmt.Errorf("predict: unknown source kind %q; known are prior, fitted, measured", text)
-}
+func (k *SourceKind) UnmarshalText(text []byte) error { return enum.Parse(sourceKinds, text, k) }
 
 // Source says where an estimate comes from and how far it is from the data.
 type Source struct {

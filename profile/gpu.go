@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/colloc/internal/enum"
 	"example.com/colloc/profile/internal/catalogue"
-	"example.com/colloc/profile/internal/enum"
 )
 
 // GPUModel is one product: what its data sheet promises for dense arithmetic.
@@ -311,24 +311,19 @@ const (
 const Mechanisms int = int(MIG) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var mechanismNames = []string{"exclusive", "time-slicing", "mps", "mig"}
+var mechanismNames = enum.Of("profile: mechanism", "exclusive", "time-slicing", "mps", "mig")
 
 // String returns "exclusive", "time-slicing", "mps" or "mig".
-func (m Mechanism) String() string { return enum.Text("mechanism", mechanismNames, int(m)) }
+func (m Mechanism) String() string { return mechanismNames.Text(int(m)) }
 
 // ParseMechanism reads what String writes, ignoring case.
-func ParseMechanism(s string) (Mechanism, error) {
-	i, err := enum.Parse("mechanism", mechanismNames, s)
-	return Mechanism(i), err
+func ParseMechanism(s string) (m Mechanism, err error) {
+	err = enum.Parse(mechanismNames, []byte(s), &m)
+	return m, err
 }
 
 // MarshalText writes what String returns; an undefined mechanism is an error.
-func (m Mechanism) MarshalText() ([]byte, error) {
-	return enum.Marshal("mechanism", mechanismNames, int(m))
-}
+func (m Mechanism) MarshalText() ([]byte, error) { return mechanismNames.Marshal(int(m)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (m *Mechanism) UnmarshalText(text []byte) (err error) {
-	*m, err = ParseMechanism(string(text))
-	return err
-}
+func (m *Mechanism) UnmarshalText(text []byte) error { return enum.Parse(mechanismNames, text, m) }

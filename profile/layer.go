@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"example.com/colloc/profile/internal/enum"
+	"example.com/colloc/internal/enum"
 )
 
 // LayerKind says what a layer computes, as far as memory and time depend on it.
@@ -40,24 +40,16 @@ const (
 const LayerKinds int = int(Recurrent) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var layerKindNames = []string{
-	"other", "linear", "conv", "norm", "activation", "dropout", "pool", "embedding", "attention", "recurrent",
-}
+var layerKindNames = enum.Of("profile: layer kind", "other", "linear", "conv", "norm", "activation", "dropout", "pool", "embedding", "attention", "recurrent")
 
 // String returns the kind's name in lower case.
-func (k LayerKind) String() string { return enum.Text("layer kind", layerKindNames, int(k)) }
+func (k LayerKind) String() string { return layerKindNames.Text(int(k)) }
 
 // MarshalText writes what String returns; an undefined kind is an error.
-func (k LayerKind) MarshalText() ([]byte, error) {
-	return enum.Marshal("layer kind", layerKindNames, int(k))
-}
+func (k LayerKind) MarshalText() ([]byte, error) { return layerKindNames.Marshal(int(k)) }
 
 // UnmarshalText reads what MarshalText writes, ignoring case.
-func (k *LayerKind) UnmarshalText(text []byte) error {
-	i, err := enum.Parse("layer kind", layerKindNames, string(text))
-	*k = LayerKind(i)
-	return err
-}
+func (k *LayerKind) UnmarshalText(text []byte) error { return enum.Parse(layerKindNames, text, k) }
 
 // Layer is one leaf of a model: something that computes, without children.
 type Layer struct {
@@ -136,7 +128,7 @@ const (
 )
 
 //nolint:gochecknoglobals // read-only name table of the set
-var countNames = []string{"activations", "neurons", "params"}
+var countNames = enum.Of("profile: count", "activations", "neurons", "params")
 
 // String returns the names of the counts, with " and " between them, or "nothing".
 func (c Counts) String() string {
@@ -148,9 +140,9 @@ func (c Counts) String() string {
 }
 
 func (c Counts) names() (names []string) {
-	for i, name := range countNames {
+	for i := range countNames.Len() {
 		if c&(1<<i) != 0 {
-			names = append(names, name)
+			names = append(names, countNames.Text(i))
 		}
 	}
 	return names
@@ -169,8 +161,8 @@ func (c Counts) MarshalText() ([]byte, error) {
 func (c *Counts) UnmarshalText(text []byte) error {
 	var out Counts
 	for name := range strings.FieldsSeq(string(text)) {
-		i, err := enum.Parse("count", countNames, name)
-		if err != nil {
+		var i int
+		if err := enum.Parse(countNames, []byte(name), &i); err != nil {
 			return err
 		}
 		out |= 1 << i

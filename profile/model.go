@@ -1,6 +1,6 @@
 package profile
 
-import "example.com/colloc/profile/internal/enum"
+import "example.com/colloc/internal/enum"
 
 // Family is the kind of a whole model; predictions keep parameters per family.
 type Family int
@@ -25,20 +25,16 @@ const (
 const Families int = int(RNN) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var familyNames = []string{"unknown", "mlp", "cnn", "transformer", "recommender", "rnn"}
+var familyNames = enum.Of("profile: family", "unknown", "mlp", "cnn", "transformer", "recommender", "rnn")
 
 // String returns the family's name in lower case.
-func (f Family) String() string { return enum.Text("family", familyNames, int(f)) }
+func (f Family) String() string { return familyNames.Text(int(f)) }
 
 // MarshalText writes what String returns; an undefined family is an error.
-func (f Family) MarshalText() ([]byte, error) { return enum.Marshal("family", familyNames, int(f)) }
+func (f Family) MarshalText() ([]byte, error) { return familyNames.Marshal(int(f)) }
 
 // UnmarshalText reads what MarshalText writes, ignoring case.
-func (f *Family) UnmarshalText(text []byte) error {
-	i, err := enum.Parse("family", familyNames, string(text))
-	*f = Family(i)
-	return err
-}
+func (f *Family) UnmarshalText(text []byte) error { return enum.Parse(familyNames, text, f) }
 
 // Model is a network as a flat list of its leaves, in the order they compute.
 type Model struct {

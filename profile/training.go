@@ -3,7 +3,7 @@ package profile
 import (
 	"strings"
 
-	"example.com/colloc/profile/internal/enum"
+	"example.com/colloc/internal/enum"
 )
 
 // Precision is the number format of the forward and backward pass.
@@ -27,22 +27,16 @@ const (
 const Precisions int = int(FP16) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var precisionNames = []string{"fp32", "tf32", "mixed", "bf16", "fp16"}
+var precisionNames = enum.Of("profile: precision", "fp32", "tf32", "mixed", "bf16", "fp16")
 
 // String returns "fp32", "tf32", "mixed", "bf16" or "fp16".
-func (p Precision) String() string { return enum.Text("precision", precisionNames, int(p)) }
+func (p Precision) String() string { return precisionNames.Text(int(p)) }
 
 // MarshalText writes what String returns; an undefined precision is an error.
-func (p Precision) MarshalText() ([]byte, error) {
-	return enum.Marshal("precision", precisionNames, int(p))
-}
+func (p Precision) MarshalText() ([]byte, error) { return precisionNames.Marshal(int(p)) }
 
 // UnmarshalText reads what MarshalText writes, ignoring case.
-func (p *Precision) UnmarshalText(text []byte) error {
-	i, err := enum.Parse("precision", precisionNames, string(text))
-	*p = Precision(i)
-	return err
-}
+func (p *Precision) UnmarshalText(text []byte) error { return enum.Parse(precisionNames, text, p) }
 
 // Optimizer is the update rule, as far as memory depends on its state.
 type Optimizer int
@@ -67,15 +61,13 @@ const (
 const Optimizers int = int(NoOptimizer) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var optimizerNames = []string{"unknown", "sgd", "momentum", "adam", "adafactor", "none"}
+var optimizerNames = enum.Of("profile: optimizer", "unknown", "sgd", "momentum", "adam", "adafactor", "none")
 
 // String returns the rule's name in lower case; "none" is inference.
-func (o Optimizer) String() string { return enum.Text("optimizer", optimizerNames, int(o)) }
+func (o Optimizer) String() string { return optimizerNames.Text(int(o)) }
 
 // MarshalText writes what String returns; an undefined rule is an error.
-func (o Optimizer) MarshalText() ([]byte, error) {
-	return enum.Marshal("optimizer", optimizerNames, int(o))
-}
+func (o Optimizer) MarshalText() ([]byte, error) { return optimizerNames.Marshal(int(o)) }
 
 // UnmarshalText reads what MarshalText writes, ignoring case; "adamw" and
 // "nadam" are Adam.
@@ -85,9 +77,7 @@ func (o *Optimizer) UnmarshalText(text []byte) error {
 		*o = Adam
 		return nil
 	}
-	i, err := enum.Parse("optimizer", optimizerNames, string(text))
-	*o = Optimizer(i)
-	return err
+	return enum.Parse(optimizerNames, text, o)
 }
 
 // Parallelism is how a task that wants several GPUs divides its work.
@@ -110,22 +100,16 @@ const (
 const Parallelisms int = int(ModelParallel) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var parallelismNames = []string{"single", "data", "sharded", "model"}
+var parallelismNames = enum.Of("profile: parallelism", "single", "data", "sharded", "model")
 
 // String returns "single", "data", "sharded" or "model".
-func (p Parallelism) String() string { return enum.Text("parallelism", parallelismNames, int(p)) }
+func (p Parallelism) String() string { return parallelismNames.Text(int(p)) }
 
 // MarshalText writes what String returns; an undefined way is an error.
-func (p Parallelism) MarshalText() ([]byte, error) {
-	return enum.Marshal("parallelism", parallelismNames, int(p))
-}
+func (p Parallelism) MarshalText() ([]byte, error) { return parallelismNames.Marshal(int(p)) }
 
 // UnmarshalText reads what MarshalText writes, ignoring case.
-func (p *Parallelism) UnmarshalText(text []byte) error {
-	i, err := enum.Parse("parallelism", parallelismNames, string(text))
-	*p = Parallelism(i)
-	return err
-}
+func (p *Parallelism) UnmarshalText(text []byte) error { return enum.Parse(parallelismNames, text, p) }
 
 // StateElements returns the elements of state that the rule keeps for each
 // parameter: 0 for SGD and inference, 1 for momentum, 2 for Adam and unknown

@@ -2,7 +2,8 @@ package advise
 
 import (
 	"fmt"
-	"slices"
+
+	"example.com/colloc/internal/enum"
 )
 
 // Bottleneck is something that keeps a task from doing more work per GPU.
@@ -28,30 +29,18 @@ const (
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var bottleneckNames = []string{
-	"none", "too-large-to-fit", "starved-by-input", "few-workers", "compute-bound", "bandwidth-bound", "underused", "too-large-to-share",
-}
+var bottleneckNames = enum.Of("advise: bottleneck",
+	"none", "too-large-to-fit", "starved-by-input", "few-workers", "compute-bound", "bandwidth-bound", "underused",
+	"too-large-to-share")
 
 // String returns a short name such as "starved-by-input".
-func (p Bottleneck) String() string {
-	if p < 0 || int(p) >= len(bottleneckNames) {
-		return fmt.Sprintf("bottleneck(%d)", int(p))
-	}
-	return bottleneckNames[p]
-}
+func (p Bottleneck) String() string { return bottleneckNames.Text(int(p)) }
 
-// MarshalText writes what String returns.
-func (p Bottleneck) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+// MarshalText writes what String returns; an undefined value is an error.
+func (p Bottleneck) MarshalText() ([]byte, error) { return bottleneckNames.Marshal(int(p)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (p *Bottleneck) UnmarshalText(text []byte) error {
-	i := slices.Index(bottleneckNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("advise: unknown bottleneck %q", text)
-	}
-	*p = Bottleneck(i)
-	return nil
-}
+func (p *Bottleneck) UnmarshalText(text []byte) error { return enum.Parse(bottleneckNames, text, p) }
 
 // Finding is a bottleneck with what shows it.
 type Finding struct {

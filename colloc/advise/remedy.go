@@ -3,8 +3,8 @@ package advise
 import (
 	"fmt"
 	"math"
-	"slices"
 
+	"example.com/colloc/internal/enum"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
@@ -38,30 +38,18 @@ const (
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var actionNames = []string{
-	"none", "collocate", "lighten-input", "add-workers", "mix-precision", "recompute", "recompute-mixed", "change-batch", "shard-data", "split-model",
-}
+var actionNames = enum.Of("advise: action",
+	"none", "collocate", "lighten-input", "add-workers", "mix-precision", "recompute", "recompute-mixed",
+	"change-batch", "shard-data", "split-model")
 
 // String returns a short name such as "add-workers".
-func (a Action) String() string {
-	if a < 0 || int(a) >= len(actionNames) {
-		return fmt.Sprintf("action(%d)", int(a))
-	}
-	return actionNames[a]
-}
+func (a Action) String() string { return actionNames.Text(int(a)) }
 
-// MarshalText writes what String returns.
-func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+// MarshalText writes what String returns; an undefined value is an error.
+func (a Action) MarshalText() ([]byte, error) { return actionNames.Marshal(int(a)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (a *Action) UnmarshalText(text []byte) error {
-	i := slices.Index(actionNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("advise: unknown action %q", text)
-	}
-	*a = Action(i)
-	return nil
-}
+func (a *Action) UnmarshalText(text []byte) error { return enum.Parse(actionNames, text, a) }
 
 // Remedy is one thing to do, with what it is predicted to change.
 type Remedy struct {

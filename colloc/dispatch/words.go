@@ -1,79 +1,43 @@
 package dispatch
 
-import "fmt"
+import "example.com/colloc/internal/enum"
 
-// The enumerations are words in JSON, in these orders.
-
-func verbWords() []string { return []string{"start", "stop", "give up"} }
-
-func howWords() []string { return []string{"done", "failed", "out of memory", "stopped", "lost"} }
-
-func codeWords() []string {
-	return []string{"runs", "starts", "clears", "stops", "held", "after", "refused", "quota", "limit", "reserved", "share", "room"}
-}
-
-func phaseWords() []string { return []string{"granted", "starting", "running", "stopping"} }
-
-// word is that of a value counted from 1.
-func word(words []string, v uint8) string {
-	if v < 1 || int(v) > len(words) {
-		return "unknown"
-	}
-	return words[v-1]
-}
-
-// text is word for JSON; 0 is the empty word.
-func text(words []string, v uint8) ([]byte, error) {
-	if int(v) > len(words) {
-		return nil, fmt.Errorf("dispatch: %d is none of %q", v, words)
-	}
-	if v == 0 {
-		return nil, nil
-	}
-	return []byte(words[v-1]), nil
-}
-
-// parse is the value of a word.
-func parse[T ~uint8](words []string, word []byte, into *T) error {
-	if len(word) == 0 {
-		*into = 0
-		return nil
-	}
-	for i, w := range words {
-		if w == string(word) {
-			*into = T(i + 1)
-			return nil
-		}
-	}
-	return fmt.Errorf("dispatch: %w: %.100q is none of %q", ErrInvalid, word, words)
-}
+// The enumerations are words in JSON, in these orders; 0 is the empty word.
+//
+//nolint:gochecknoglobals // read-only name tables of the enumerations
+var (
+	verbWords  = enum.Of("dispatch: verb", "", "start", "stop", "give up")
+	howWords   = enum.Of("dispatch: how", "", "done", "failed", "out of memory", "stopped", "lost")
+	codeWords  = enum.Of("dispatch: code", "", "runs", "starts", "clears", "stops", "held", "after", "refused", "quota", "limit", "reserved", "share", "room")
+	phaseWords = enum.Of("dispatch: phase", "", "granted", "starting", "running", "stopping")
+)
 
 // String returns "start", "stop" or "give up".
-func (v Verb) String() string { return word(verbWords(), uint8(v)) }
+func (v Verb) String() string { return verbWords.Text(int(v)) }
 
 // MarshalText returns the word; 0 has none.
-func (v Verb) MarshalText() ([]byte, error) { return text(verbWords(), uint8(v)) }
+func (v Verb) MarshalText() ([]byte, error) { return verbWords.Marshal(int(v)) }
 
 // UnmarshalText reads the word.
-func (v *Verb) UnmarshalText(b []byte) error { return parse(verbWords(), b, v) }
+func (v *Verb) UnmarshalText(b []byte) error { return enum.Parse(verbWords, b, v) }
 
 // String returns a word such as "out of memory".
-func (h How) String() string { return word(howWords(), uint8(h)) }
+func (h How) String() string { return howWords.Text(int(h)) }
 
 // MarshalText returns the word; 0 has none.
-func (h How) MarshalText() ([]byte, error) { return text(howWords(), uint8(h)) }
+func (h How) MarshalText() ([]byte, error) { return howWords.Marshal(int(h)) }
 
 // UnmarshalText reads the word.
-func (h *How) UnmarshalText(b []byte) error { return parse(howWords(), b, h) }
+func (h *How) UnmarshalText(b []byte) error { return enum.Parse(howWords, b, h) }
 
 // String returns a word such as "held".
-func (c Code) String() string { return word(codeWords(), uint8(c)) }
+func (c Code) String() string { return codeWords.Text(int(c)) }
 
 // MarshalText returns the word; 0 has none.
-func (c Code) MarshalText() ([]byte, error) { return text(codeWords(), uint8(c)) }
+func (c Code) MarshalText() ([]byte, error) { return codeWords.Marshal(int(c)) }
 
 // UnmarshalText reads the word.
-func (c *Code) UnmarshalText(b []byte) error { return parse(codeWords(), b, c) }
+func (c *Code) UnmarshalText(b []byte) error { return enum.Parse(codeWords, b, c) }
 
-func (p phase) MarshalText() ([]byte, error)  { return text(phaseWords(), uint8(p)) }
-func (p *phase) UnmarshalText(b []byte) error { return parse(phaseWords(), b, p) }
+func (p phase) MarshalText() ([]byte, error)  { return phaseWords.Marshal(int(p)) }
+func (p *phase) UnmarshalText(b []byte) error { return enum.Parse(phaseWords, b, p) }

@@ -2,8 +2,8 @@ package ledger
 
 import (
 	"fmt"
-	"slices"
 
+	"example.com/colloc/internal/enum"
 	"example.com/colloc/profile"
 )
 
@@ -39,29 +39,17 @@ const (
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var discrepancyNames = []string{
-	"none", "foreign", "stray", "overuse", "absent", "zombie", "overcommitted", "unknown-gpu", "bad-reading",
-}
+var discrepancyNames = enum.Of("ledger: discrepancy", "none", "foreign", "stray", "overuse", "absent", "zombie", "overcommitted", "unknown-gpu", "bad-reading")
 
 // String returns a short name such as "overuse".
-func (k DiscrepancyKind) String() string {
-	if k < 0 || int(k) >= len(discrepancyNames) {
-		return fmt.Sprintf("discrepancy(%d)", int(k))
-	}
-	return discrepancyNames[k]
-}
+func (k DiscrepancyKind) String() string { return discrepancyNames.Text(int(k)) }
 
-// MarshalText writes what String returns.
-func (k DiscrepancyKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+// MarshalText writes what String returns; an undefined value is an error.
+func (k DiscrepancyKind) MarshalText() ([]byte, error) { return discrepancyNames.Marshal(int(k)) }
 
 // UnmarshalText reads what MarshalText writes.
 func (k *DiscrepancyKind) UnmarshalText(text []byte) error {
-	i := slices.Index(discrepancyNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("ledger: unknown kind of discrepancy %q", text)
-	}
-	*k = DiscrepancyKind(i)
-	return nil
+	return enum.Parse(discrepancyNames, text, k)
 }
 
 // Discrepancy is one difference between the books and what was seen. Fields

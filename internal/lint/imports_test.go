@@ -35,7 +35,7 @@ func allowed() []arrow {
 		{"internal", []string{internal}},
 		{"internal/golden", []string{"github.com/google/go-cmp/cmp"}},
 		{"profile", []string{internal, profile}},
-		{"packer", []string{profile, "packer/mig", "packer/internal/instance"}}, // the language knows no search
+		{"packer", []string{"internal/enum", profile, "packer/mig", "packer/internal/instance"}}, // the language knows no search
 		{"packer/mig", []string{profile}},
 		{"packer/matching", nil}, // integers
 		{"packer/solve", []string{profile, "packer", "packer/internal/..."}},
@@ -43,7 +43,7 @@ func allowed() []arrow {
 		{"packer/internal", []string{profile, "packer/matching", "packer/internal/..."}}, // numbers: no task of the language
 		{"packer/internal/instance", []string{profile, "packer/mig"}},
 		{"packer/internal/packtest", []string{profile, "packer/..."}},
-		{"predict", []string{profile, "predict/internal/num"}},
+		{"predict", []string{"internal/enum", profile, "predict/internal/num"}},
 		{"predict/memory", predictor},
 		{"predict/interference", predictor},
 		{"predict/utilization", predictor},
@@ -57,10 +57,10 @@ func allowed() []arrow {
 		{"nvmlx", []string{internal, profile, "nvmlx"}},
 		{"nvmlx/gonvml", []string{internal, profile, "nvmlx", driver + "/...", "C"}}, // and nobody else needs a C compiler
 		{"colloc", models},
-		{"colloc/ledger", []string{profile, "packer", "colloc"}},
-		{"colloc/dispatch", []string{profile, "packer", "packer/online", "colloc", "colloc/dispatch/..."}},
-		{"colloc/advise", []string{profile, "predict/...", "colloc"}},
-		{"colloc/runner/queue", []string{"profile", "predict", "nvmlx"}}, // words for clients, too
+		{"colloc/ledger", []string{"internal/enum", profile, "packer", "colloc"}},
+		{"colloc/dispatch", []string{"internal/enum", profile, "packer", "packer/online", "colloc", "colloc/dispatch/..."}},
+		{"colloc/advise", []string{"internal/enum", profile, "predict/...", "colloc"}},
+		{"colloc/runner/queue", []string{"internal/enum", "profile", "predict", "nvmlx"}}, // words for clients, too
 		{"colloc/taskfile", []string{internal, profile, "colloc"}},
 		{"colloc/wire", nil},
 		{"colloc/decide", []string{"profile", "colloc", "colloc/dispatch", "colloc/taskfile", "colloc/wire"}},

@@ -3,6 +3,7 @@ package queue
 import (
 	"time"
 
+	"example.com/colloc/internal/enum"
 	"example.com/colloc/nvmlx"
 )
 
@@ -60,15 +61,15 @@ type Event struct {
 }
 
 // String returns the name of the kind, such as "started".
-func (k EventKind) String() string { return name(eventNames, int(k)) }
+func (k EventKind) String() string { return eventNames.Text(int(k)) }
 
 // MarshalText writes what String returns; an undefined kind is an error.
-func (k EventKind) MarshalText() ([]byte, error) { return text(eventNames, int(k)) }
+func (k EventKind) MarshalText() ([]byte, error) { return eventNames.Marshal(int(k)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (k *EventKind) UnmarshalText(name []byte) error { return parse(eventNames, name, k) }
+func (k *EventKind) UnmarshalText(name []byte) error { return enum.Parse(eventNames, name, k) }
 
 //nolint:gochecknoglobals // a read-only table
-var eventNames = []string{
-	"queued", "started", "adopted", "progress", "recovering", "retry", "finished", "lost", "halted", "warning", "found", "overrun", "stopped",
-}
+var eventNames = enum.Of("queue: event",
+	"queued", "started", "adopted", "progress", "recovering", "retry", "finished", "lost", "halted", "warning",
+	"found", "overrun", "stopped")

@@ -11,8 +11,8 @@ func TestNames(t *testing.T) {
 		Recovery Recovery
 		Kind     EventKind
 	}
-	for i := range len(eventNames) {
-		in := names{State: State(i % len(stateNames)), Recovery: Recovery(i % len(recoveryNames)), Kind: EventKind(i)}
+	for i := range eventNames.Len() {
+		in := names{State: State(i % stateNames.Len()), Recovery: Recovery(i % recoveryNames.Len()), Kind: EventKind(i)}
 		text, err := json.Marshal(in)
 		if err != nil {
 			t.Fatal(err)
@@ -25,7 +25,7 @@ func TestNames(t *testing.T) {
 	if _, err := State(99).MarshalText(); err == nil {
 		t.Error("an undefined state has a name")
 	}
-	if got := State(99).String(); got != "undefined (99)" {
+	if got := State(99).String(); got != "state(99)" {
 		t.Errorf("an undefined state is %q", got)
 	}
 	var old Recovery

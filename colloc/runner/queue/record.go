@@ -1,11 +1,10 @@
 package queue
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	"example.com/colloc/internal/enum"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
@@ -155,50 +154,24 @@ func (r *Record) On() string {
 //
 //nolint:gochecknoglobals // read-only tables
 var (
-	stateNames    = []string{"queued", "starting", "running", "succeeded", "failed", "cancelled"}
-	recoveryNames = []string{"none", "reserve more", "alone"}
+	stateNames    = enum.Of("queue: state", "queued", "starting", "running", "succeeded", "failed", "cancelled")
+	recoveryNames = enum.Of("queue: step of recovery", "none", "reserve more", "alone")
 )
 
-// name returns the name of a constant.
-func name(names []string, i int) string {
-	if i < 0 || i >= len(names) {
-		return fmt.Sprintf("undefined (%d)", i)
-	}
-	return names[i]
-}
-
-// text returns the name of a constant, or an error if it has none.
-func text(names []string, i int) ([]byte, error) {
-	if i < 0 || i >= len(names) {
-		return nil, fmt.Errorf("queue: %d has no name", i)
-	}
-	return []byte(names[i]), nil
-}
-
-// parse finds the constant of a name.
-func parse[T ~int](names []string, name []byte, to *T) error {
-	i := slices.Index(names, string(name))
-	if i < 0 {
-		return fmt.Errorf("queue: unknown name %q, want one of %q", name, names)
-	}
-	*to = T(i)
-	return nil
-}
-
 // String returns the name of the state, such as "queued".
-func (s State) String() string { return name(stateNames, int(s)) }
+func (s State) String() string { return stateNames.Text(int(s)) }
 
 // MarshalText writes what String returns; an undefined state is an error.
-func (s State) MarshalText() ([]byte, error) { return text(stateNames, int(s)) }
+func (s State) MarshalText() ([]byte, error) { return stateNames.Marshal(int(s)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (s *State) UnmarshalText(name []byte) error { return parse(stateNames, name, s) }
+func (s *State) UnmarshalText(name []byte) error { return enum.Parse(stateNames, name, s) }
 
 // String returns what is done, such as "reserve more".
-func (r Recovery) String() string { return name(recoveryNames, int(r)) }
+func (r Recovery) String() string { return recoveryNames.Text(int(r)) }
 
 // MarshalText writes what String returns; an undefined step is an error.
-func (r Recovery) MarshalText() ([]byte, error) { return text(recoveryNames, int(r)) }
+func (r Recovery) MarshalText() ([]byte, error) { return recoveryNames.Marshal(int(r)) }
 
 // UnmarshalText reads what MarshalText writes, and the step of queues of before that took another way to share.
 func (r *Recovery) UnmarshalText(name []byte) error {
@@ -206,5 +179,5 @@ func (r *Recovery) UnmarshalText(name []byte) error {
 		*r = ReservedMore
 		return nil
 	}
-	return parse(recoveryNames, name, r)
+	return enum.Parse(recoveryNames, name, r)
 }

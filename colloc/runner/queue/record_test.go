@@ -22,7 +22,7 @@ func TestStates(t *testing.T) {
 			t.Errorf("state %d is %q and over %v, want %q and %v", int(state), state, state.Over(), want.name, want.over)
 		}
 	}
-	if got := State(-1).String(); got != "undefined (-1)" {
+	if got := State(-1).String(); got != "state(-1)" {
 		t.Errorf("a state below all is %q", got)
 	}
 }

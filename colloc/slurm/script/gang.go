@@ -3,11 +3,11 @@ package script
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/internal/enum"
 )
 
 // Launcher is what starts the processes of a gang.
@@ -27,29 +27,17 @@ const (
 	PerNode
 )
 
-// launchers are the names of the launchers, in their order.
-func launchers() []string { return []string{"torchrun", "ranks", "node"} }
+//nolint:gochecknoglobals // read-only name table of the enumeration
+var launchers = enum.Of("script: launcher", "torchrun", "ranks", "node")
 
 // String returns "torchrun", "ranks" or "node".
-func (l Launcher) String() string {
-	if l < 0 || int(l) >= len(launchers()) {
-		return "none"
-	}
-	return launchers()[l]
-}
+func (l Launcher) String() string { return launchers.Text(int(l)) }
 
-// MarshalText writes what String returns.
-func (l Launcher) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+// MarshalText writes what String returns; an undefined value is an error.
+func (l Launcher) MarshalText() ([]byte, error) { return launchers.Marshal(int(l)) }
 
 // UnmarshalText reads what String returns; the error says what there is.
-func (l *Launcher) UnmarshalText(text []byte) error {
-	i := slices.Index(launchers(), string(text))
-	if i < 0 {
-		return fmt.Errorf("launcher %q: want one of %s", text, strings.Join(launchers(), ", "))
-	}
-	*l = Launcher(i)
-	return nil
-}
+func (l *Launcher) UnmarshalText(text []byte) error { return enum.Parse(launchers, text, l) }
 
 // Gang is one task that runs on several GPUs at once.
 type Gang struct {

@@ -175,12 +175,12 @@ func TestMostMemory(t *testing.T) {
 
 // TestLaunchers: each way to start a gang has a name, which is read again.
 func TestLaunchers(t *testing.T) {
-	for launcher, want := range map[Launcher]string{Torchrun: "torchrun", Ranks: "ranks", PerNode: "node", -1: "none", PerNode + 1: "none"} {
+	for launcher, want := range map[Launcher]string{Torchrun: "torchrun", Ranks: "ranks", PerNode: "node", -1: "launcher(-1)", PerNode + 1: "launcher(3)"} {
 		if got := launcher.String(); got != want {
 			t.Errorf("launcher %d is %q, want %q", int(launcher), got, want)
 		}
 		var again Launcher
-		if err := again.UnmarshalText([]byte(want)); (err == nil) != (want != "none") || err == nil && again != launcher {
+		if err := again.UnmarshalText([]byte(want)); (err == nil) != (launcher >= 0 && launcher <= PerNode) || err == nil && again != launcher {
 			t.Errorf("%q is read as %d, %v", want, int(again), err)
 		}
 	}

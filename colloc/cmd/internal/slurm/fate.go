@@ -16,6 +16,7 @@ import (
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/internal/enum"
 )
 
 // fate is what became of a task that was submitted.
@@ -34,26 +35,19 @@ const (
 )
 
 // words are the fates as the record keeps them.
-func words() []string {
-	return []string{"new", "active", "done", "failed", "cancelled", "unknown", "no device", "displaced", "out of memory"}
-}
+//
+//nolint:gochecknoglobals // read-only name table of the enumeration
+var words = enum.Of("slurm: end of a task", "new", "active", "done", "failed", "cancelled", "unknown", "no device", "displaced", "out of memory")
 
 func (f fate) String() string {
 	return [...]string{"new", "waiting or running", "done", "failed: planned again", "cancelled: planned again with -again", "forgotten by Slurm, without accounts or output: planned again with -again", "got no GPU from Slurm: planned again", "had to make room, or lost its node: planned again", "ran out of memory: planned again with more"}[f]
 }
 
 // MarshalText writes a word.
-func (f fate) MarshalText() ([]byte, error) { return []byte(words()[f]), nil }
+func (f fate) MarshalText() ([]byte, error) { return words.Marshal(int(f)) }
 
 // UnmarshalText reads what MarshalText wrote.
-func (f *fate) UnmarshalText(text []byte) error {
-	i := slices.Index(words(), string(text))
-	if i < 0 {
-		return fmt.Errorf("%q is no end of a task: want one of %s", text, strings.Join(words(), ", "))
-	}
-	*f = fate(i)
-	return nil
-}
+func (f *fate) UnmarshalText(text []byte) error { return enum.Parse(words, text, f) }
 
 // final reports whether it can no longer change.
 func (f fate) final() bool {

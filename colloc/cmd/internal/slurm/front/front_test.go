@@ -33,7 +33,7 @@ func TestNew(t *testing.T) {
 		{name: "order", args: "-f -", stdin: "@id=a x\n@id=b @after=a y\n", err: "waits for"},
 		{name: "nothing", err: "no command"},
 		{name: "both", args: "-f - -- x", err: "a command and -f FILE: want one of them"},
-		{name: "launcher", args: "-launch mpirun -- x", err: "want one of torchrun, ranks, node"},
+		{name: "launcher", args: "-launch mpirun -- x", err: "known are torchrun, ranks, node"},
 		{name: "most", args: "-most 99 -- x", err: "most is 99"},
 		{name: "steps", args: "-steps -nodes 2 -- x", err: "leave nodes out"},
 		{name: "where seen", args: "-busy 0.3 -- x", err: "need -gpu"},

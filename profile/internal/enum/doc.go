@@ -1,2 +1,0 @@
-// Package enum writes and reads the names of enumerations.
-package enum
