@@ -21,6 +21,8 @@ import (
 
 var events = flag.Int("dispatch.events", 1500, "how many events the property tests draw")
 
+var seed = flag.Uint64("dispatch.seed", 1, "from which the property tests draw")
+
 // planner is the Mind of the tests.
 func planner(tb testing.TB) *colloc.Planner {
 	tb.Helper()
@@ -235,7 +237,7 @@ func anyEvents(t *testing.T, o *dispatch.Options, taken map[reflect.Type]int) {
 		events []dispatch.Event
 	}
 	var log []step
-	s := &stream{rng: rand.New(rand.NewPCG(1, 2)), runs: map[string][]uint64{}}
+	s := &stream{rng: rand.New(rand.NewPCG(*seed, 2)), runs: map[string][]uint64{}}
 	ctx := context.Background()
 	for n := 0; n < *events; {
 		s.now += time.Duration(s.rng.IntN(60)) * time.Second
