@@ -74,6 +74,8 @@ type Books struct {
 	lengths  map[types.UID]lengths              // of them, by owner
 	rooms    map[string]string                  // by card: the job that waits until who is there has gone
 	promised map[string]bool                    // jobs that had such cards in the round before
+	idle     uint64                             // the change at which a round had nothing to do; 0 is that something was told since
+	due      time.Time                          // when the first may be tried that waits after a write was refused; zero is none
 }
 
 // New returns Books that are not open: events are taken in, nothing is decided.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/colloc/colloc/kube/books/internal/cluster"
 
@@ -22,6 +23,9 @@ import (
 // Of a gang all pods are placed in one step, or none; one of which some pods run already
 // comes before everybody.
 //
+// Once a round had nothing to do, the next leaves at once until something is told that matters to a pod that waits: a node
+// that says that it lives is not.
+//
 // Of cards that the Planner cannot tell apart it is shown as many as there are GPUs to
 // give, which changes nothing that it could answer.
 func (b *Books) Decide(ctx context.Context) (Round, error) {
@@ -30,10 +34,16 @@ func (b *Books) Decide(ctx context.Context) (Round, error) {
 	if b.cluster.Ledger == nil {
 		return Round{}, nil
 	}
+	if b.idle == b.cluster.Changed && (b.due.IsZero() || b.config.Now().Before(b.due)) {
+		return Round{}, nil
+	}
 	var r Round
 	if err := b.decide(ctx, &r); err != nil {
 		b.undo(&r)
 		return Round{}, err
+	}
+	if b.idle = 0; len(r.Decisions)+len(r.Refusals)+len(r.Preemptions) == 0 && !r.More {
+		b.idle = b.cluster.Changed
 	}
 	return r, nil
 }
@@ -82,10 +92,15 @@ func (b *Books) undo(r *Round) {
 func (b *Books) batch(r *Round, due *shares) []*cluster.Entry {
 	var fresh, tried []*cluster.Entry
 	now := b.config.Now()
+	b.due = time.Time{}
 	for _, e := range b.cluster.Tasks {
 		old := e.Tried == b.cluster.Changed && !b.promised[string(e.Pod.UID)]
 		switch {
-		case e.State != cluster.Idle || e.Phase != pods.Waiting || now.Before(e.Until):
+		case e.State != cluster.Idle || e.Phase != pods.Waiting:
+		case now.Before(e.Until):
+			if b.due.IsZero() || e.Until.Before(b.due) {
+				b.due = e.Until
+			}
 		case e.Fault != nil:
 			if !old {
 				e.Tried = b.cluster.Changed

@@ -22,6 +22,7 @@ import (
 // describe makes the task of a pod.
 func (b *Books) describe(e *cluster.Entry) {
 	was := e.Task.Kind
+	b.idle = 0
 	e.Shape, e.Asks, e.Claims = nodes.ShapeOf(e.Pod).Without(b.shunned(e.Pod)), company.Of(e.Pod), volumes.Of(e.Pod)
 	if b.config.Shadow { // it has all that already, wherever it runs
 		e.Shape.Requests, e.Asks, e.Claims = nil, &company.Ask{}, nil

@@ -43,6 +43,7 @@ func (b *Books) SetPod(pod *corev1.Pod) {
 	} else if older(pod, e.Pod) {
 		return
 	}
+	b.idle = 0
 	e.Ended = false
 	e.SetPod(pod)
 	if e.State == cluster.Idle {
@@ -183,9 +184,11 @@ func (b *Books) teach(of types.UID, took time.Duration, n int) {
 func (b *Books) end(uid types.UID) {
 	b.cluster.DropOther(uid)
 	e := b.cluster.Tasks[uid]
-	switch {
-	case e == nil:
+	if e == nil {
 		return
+	}
+	b.idle = 0
+	switch {
 	case e.State == cluster.Writing:
 		e.Ended = true // the write under way is heard first
 		return
@@ -259,6 +262,7 @@ func (b *Books) Finish(uid types.UID, o Outcome, pod *corev1.Pod) error {
 	if e == nil || e.State != cluster.Writing && e.State != cluster.Unknown {
 		return ErrNotWriting
 	}
+	b.idle = 0
 	if pod != nil && pod.UID == uid {
 		e.SetPod(pod)
 	}

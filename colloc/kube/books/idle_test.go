@@ -1,0 +1,97 @@
+package books_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+)
+
+// TestIdle: a round that nothing was told for, but that nodes live, asks nobody anything; one that was told of something
+// does, and so does one when a pod may be tried again of which a write was refused.
+func TestIdle(t *testing.T) {
+	now, asked := epoch, 0
+	n := gpuNode("n1", a100, 40960, 4)
+	b := opened(t, books.Config{Preempt: true, Now: func() time.Time { return now }, Volumes: func(string, []string, *corev1.Node) string { asked++; return "" }}, n)
+	for i := range 2 { // a gang without room, which is asked about in each round that asks anything
+		pod := member(i, "g", 2, 4, api.AnnotationProfile, "light")
+		pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+		b.SetPod(pod)
+	}
+	round := func() (books.Round, int) {
+		before := asked
+		r, _ := decide(t, b)
+		return r, asked - before
+	}
+	for range 2 { // it is said that the gang waits, then nothing is left to be done
+		if _, n := round(); n == 0 {
+			t.Fatal("nobody asked whether the volumes fit: this test says nothing")
+		}
+	}
+	for i := range 3 {
+		beat := n.DeepCopy()
+		beat.Status.Conditions[0].LastHeartbeatTime.Time = epoch.Add(time.Duration(i) * time.Second)
+		if err := b.SetNode(beat); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Hour)
+		b.Reopen()
+		if r, n := round(); n > 0 || len(r.Refusals) > 0 {
+			t.Fatalf("nothing changed, and the volumes are asked %d times: %+v", n, r.Refusals)
+		}
+	}
+	b.SetPod(taskPod(8, api.AnnotationProfile, "none", api.AnnotationAlone, "true"))
+	b.SetPod(taskPod(9, api.AnnotationMemory, "90Gi"))
+	r, _ := decide(t, b)
+	var placed *corev1.Pod
+	for _, change := range []struct {
+		what string
+		tell func()
+	}{
+		{"a write is done", func() { placed = write(t, b, r)["task-8"] }},
+		{"a volume comes", b.Reconsider},
+		{"a pod comes", func() { b.SetPod(taskPod(7, api.AnnotationMemory, "90Gi")) }},
+		{"a pod is changed", func() { b.SetPod(taskPod(10007, api.AnnotationMemory, "91Gi")) }},
+		{"a Profile comes", func() { b.Refresh("default", "light") }},
+		{"a pod that waits goes", func() { b.DropPod("uid-000009") }},
+		{"a pod that runs is about to go", func() {
+			placed.Spec.NodeName, placed.ResourceVersion, placed.DeletionTimestamp = "n1", "99"+placed.ResourceVersion, &metav1.Time{Time: now}
+			b.SetPod(placed)
+		}},
+		{"a node is larger", func() { _ = b.SetNode(gpuNode("n1", a100, 40960, 5)) }},
+	} {
+		for _, n := round(); n > 0; _, n = round() {
+		}
+		change.tell()
+		if _, n := round(); n == 0 {
+			t.Errorf("%s, and nobody is asked", change.what)
+		}
+	}
+}
+
+// TestIdleRefused: a pod of which the API server refused a write is tried again when it is due, though nothing was told.
+func TestIdleRefused(t *testing.T) {
+	now := epoch
+	b := opened(t, books.Config{Now: func() time.Time { return now }}, gpuNode("n1", a100, 40960, 1))
+	b.SetPod(taskPod(1, api.AnnotationProfile, "light"))
+	r, _ := decide(t, b)
+	if len(r.Decisions) != 1 {
+		t.Fatal("it is not placed")
+	}
+	if err := b.Finish(r.Decisions[0].Pod.UID, books.Refused, nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if r, _ := decide(t, b); len(r.Decisions) > 0 {
+			t.Fatal("tried again at once")
+		}
+	}
+	now = now.Add(2 * time.Second)
+	if r, _ := decide(t, b); len(r.Decisions) != 1 {
+		t.Error("not tried again")
+	}
+}
