@@ -83,6 +83,11 @@ func New(c Config) (*Books, error) {
 	if c.Planner == nil || c.Now == nil || c.Batch < 0 || c.Patience < 0 {
 		return nil, errors.New("books: config: want a Planner, a clock Now, and a Batch and Patience of 0 for the default or more")
 	}
+	for namespace, n := range c.Limits {
+		if n < 0 {
+			return nil, fmt.Errorf("books: config: the limit of namespace %q is %d GPUs; want 0 or more", namespace, n)
+		}
+	}
 	if most := c.Planner.Config().MaxSet; most > dispatch.MostOnGPU {
 		return nil, fmt.Errorf("books: config: Planner lets %d tasks share a GPU; want %d at most", most, dispatch.MostOnGPU)
 	}

@@ -16,7 +16,7 @@ import (
 
 // Decide decides about the pods that wait, up to a batch of single pods: a Dispatcher says who starts where. Of single
 // pods those of highest priority come into the batch, and among equals the namespace goes first
-// that holds the fewest GPUs, and in one the oldest pod. A pod that cannot be placed is tried again when
+// that holds the fewest GPUs, and in one the oldest pod. A namespace is a user to the Dispatcher, with what it holds and may hold. A pod that cannot be placed is tried again when
 // something changes. The error is that of the Planner, or of ctx; nothing is then
 // decided.
 //
@@ -55,14 +55,13 @@ func (b *Books) decide(ctx context.Context, r *Round) error {
 		b.promised[job] = true
 	}
 	clear(b.rooms)
-	due := b.shares()
-	singles := b.batch(r, due)
+	singles := b.batch(r)
 	least := math.MinInt
 	if r.More {
 		least = singles[len(singles)-1].Task.Priority
 	}
 	var batch []*unit
-	for _, u := range b.gathered(r, due) {
+	for _, u := range b.gathered(r) {
 		if len(u.gang.placed) > 0 {
 			if err := b.place(ctx, []*unit{u}, r); err != nil {
 				return err
@@ -89,7 +88,7 @@ func (b *Books) undo(r *Round) {
 // batch picks the pods of a round. Of those that differ in nothing a card could tell it
 // takes no more once one of them could not be placed since the last change. Where it is looked ahead, those that
 // were tried before fill it up: none of the others passes one that waits for a better place.
-func (b *Books) batch(r *Round, due *shares) []*cluster.Entry {
+func (b *Books) batch(r *Round) []*cluster.Entry {
 	var fresh, tried []*cluster.Entry
 	now := b.config.Now()
 	b.due = time.Time{}
@@ -109,23 +108,24 @@ func (b *Books) batch(r *Round, due *shares) []*cluster.Entry {
 		case e.Gang.Key != "":
 		case old:
 			tried = append(tried, e)
-		case !b.looksAhead() && b.stuck[b.cluster.Like(e)].at == b.cluster.Changed:
-			e.Tried = b.cluster.Changed
-			r.Refusals = append(r.Refusals, b.stuck[b.cluster.Like(e)].refusal(e))
 		default:
+			if s := b.stuck[b.cluster.Like(e)]; s.at == b.cluster.Changed && (s.reason == OverLimit || !b.looksAhead()) {
+				e.Tried = b.cluster.Changed
+				r.Refusals = append(r.Refusals, s.refusal(e))
+				continue
+			}
 			fresh = append(fresh, e)
 		}
 	}
 	slices.SortFunc(r.Refusals, func(x, y Refusal) int { return strings.Compare(string(x.Pod.UID), string(y.Pod.UID)) })
-	due.order(fresh)
-	fresh = due.within(fresh, r)
+	held := b.held()
+	order(fresh, held)
 	r.More = len(fresh) > b.config.Batch
 	all := fresh[:min(len(fresh), b.config.Batch)]
 	if b.looksAhead() && len(all) > 0 && len(tried) > 0 {
-		due.order(tried)
-		tried = due.within(tried, r)
+		order(tried, held)
 		all = append(all, tried[:min(len(tried), b.config.Batch-len(all))]...)
-		due.order(all)
+		order(all, held)
 	}
 	return all
 }

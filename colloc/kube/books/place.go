@@ -127,6 +127,9 @@ func (t *turn) brain(seen []colloc.GPU) (*dispatch.Dispatcher, error) {
 		return nil, err
 	}
 	t.now, t.faults = now.Sub(first), map[string]error{}
+	if err := t.entitle(d); err != nil {
+		return nil, err
+	}
 	for _, u := range t.batch {
 		job := t.job(u.first())
 		if u.gang != nil {
@@ -187,7 +190,7 @@ func (t *turn) runs(seen []colloc.GPU, now time.Time) []brain.Run {
 		var over []brain.Run
 		for _, f := range b.finished {
 			if _, shown := t.residents[f.card]; shown && f.took > 0 && !f.since.Add(f.took).After(now) {
-				over = append(over, brain.Run{Job: dispatch.Job{Task: f.task, Fixed: true}, Cards: []string{f.card}, Came: earlier(f.since, f.came), Since: f.since, Till: f.since.Add(f.took)})
+				over = append(over, brain.Run{Job: dispatch.Job{Task: f.task, User: f.user, Fixed: true}, Cards: []string{f.card}, Came: earlier(f.since, f.came), Since: f.since, Till: f.since.Add(f.took)})
 			}
 		}
 		slices.SortFunc(over, func(x, y brain.Run) int { return cmp.Or(y.Till.Compare(x.Till), cmp.Compare(x.Job.ID, y.Job.ID)) })
@@ -285,7 +288,13 @@ func (t *turn) refuse(brain *dispatch.Dispatcher, again []*unit, r *Round) {
 func (t *turn) why(brain *dispatch.Dispatcher, u *unit) stuck {
 	b, nodes := t.books, t.refuses[t.of[u.job]]
 	said := stuck{b.cluster.Changed, NoNode, words.Nodes(b.cluster.Offering(), nodes)}
-	if why, err := brain.Why(u.job); err == nil && why.Placing.Code != 0 && !words.Everywhere(b.cluster.Offering(), nodes) {
+	why, err := brain.Why(u.job)
+	if err == nil && why.Code == dispatch.OverLimit {
+		said.reason = OverLimit
+		said.text = fmt.Sprintf("namespace %s holds %d GPUs of the %d that it may, a shared one counted for each pod", why.Name, why.GPUs, why.Limits.GPUs.Or(0))
+		return said
+	}
+	if err == nil && why.Placing.Code != 0 && !words.Everywhere(b.cluster.Offering(), nodes) {
 		text := b.readable(u.first(), &why.Placing)
 		if said.reason = words.Reason(why.Placing.Code.String()); u.gang != nil {
 			text += "; " + said.text

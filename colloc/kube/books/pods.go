@@ -126,6 +126,7 @@ func (b *Books) DropPod(uid types.UID) {
 // finished is a pod that has run to its end: since when and for how long, on which card, and for whom.
 type finished struct {
 	owner types.UID
+	user  string
 	came  time.Time
 	since time.Time
 	took  time.Duration
@@ -139,7 +140,7 @@ func (b *Books) finish(pod *corev1.Pod) {
 	if _, known := b.finished[pod.UID]; known || pod.Status.Phase != corev1.PodSucceeded {
 		return
 	}
-	f := finished{owner: owner(pod), came: pod.CreationTimestamp.Time}
+	f := finished{owner: owner(pod), user: pod.Namespace, came: pod.CreationTimestamp.Time}
 	f.since, f.took = pods.Ran(pod)
 	e := &cluster.Entry{State: cluster.Placed}
 	if e.SetPod(pod); e.Misread == nil {

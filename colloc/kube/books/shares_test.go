@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
@@ -28,6 +30,84 @@ func TestShares(t *testing.T) {
 	}
 	if of["red"] != 4 || of["blue"] != 4 {
 		t.Errorf("of eight cards red has %d and blue %d: %v", of["red"], of["blue"], said)
+	}
+}
+
+// of is a pod of a namespace, with how long its task takes.
+func of(namespace string, n int, length string, annotations ...string) *corev1.Pod {
+	p := taskPod(n, append(annotations, api.AnnotationLength, length)...)
+	p.Namespace = namespace
+	return p
+}
+
+// Of one batch, too, whoever holds least goes first, though the tasks of others came before and are shorter; where it is looked
+// ahead, once namespaces differ by more than a GPU for each of all cards.
+func TestSharesTogether(t *testing.T) {
+	for _, c := range []struct {
+		nodes, red, ends, blue, want int
+		annotations                  []string
+	}{
+		{33, 300, 6, 4, 4, []string{api.AnnotationAlone, "true"}},
+		{1, 60, 1, 4, 1, []string{api.AnnotationProfile, "light", api.AnnotationMaxSlowdown, "inf"}},
+	} {
+		b := openShared(t, []string{"*"})
+		for i := range c.nodes {
+			if err := b.SetNode(gpuNode(fmt.Sprintf("n%02d", i), a100, 40960, 8)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range c.red {
+			b.SetPod(of("red", i, "1m", c.annotations...))
+		}
+		if n := placeAll(t, b)["red"]; n == c.red {
+			t.Fatal("nobody waits")
+		}
+		for i := range c.blue {
+			b.SetPod(of("blue", 1000+i, "20h", c.annotations...))
+		}
+		for i := range c.ends {
+			b.DropPod(types.UID(fmt.Sprintf("uid-%06d", i)))
+		}
+		if got := placeAll(t, b); got["blue"] != c.want || got["red"] != c.ends-c.want {
+			t.Errorf("of %d places blue has %d and red %d, want blue %d", c.ends, got["blue"], got["red"], c.want)
+		}
+	}
+}
+
+// placeAll decides until nobody starts, and counts by namespace who did.
+func placeAll(t *testing.T, b *books.Books) map[string]int {
+	t.Helper()
+	all := map[string]int{}
+	for {
+		r, _ := decide(t, b)
+		for _, pod := range write(t, b, r) {
+			all[pod.Namespace]++
+		}
+		if len(r.Decisions) == 0 {
+			return all
+		}
+	}
+}
+
+// What a namespace holds on cards that a Dispatcher is not shown counts.
+func TestLimitsElsewhere(t *testing.T) {
+	b := opened(t, books.Config{Limits: map[string]int{"red": 260}})
+	for i := range 33 {
+		if err := b.SetNode(gpuNode(fmt.Sprintf("n%02d", i), a100, 40960, 8)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 258 {
+		b.SetPod(of("red", i, "1h", api.AnnotationAlone, "true"))
+	}
+	placeAll(t, b)
+	for i := range 4 {
+		b.SetPod(of("red", 1000+i, "1h", api.AnnotationAlone, "true"))
+		b.SetPod(of("blue", 2000+i, "1h", api.AnnotationAlone, "true"))
+	}
+	r, said := decide(t, b)
+	if len(r.Decisions) != 6 || said["task-1001"] == "" || !strings.HasPrefix(said["task-1002"], books.OverLimit) || !strings.Contains(said["task-1003"], "namespace red holds 260 GPUs of the 260") {
+		t.Errorf("two of red and four of blue may start: %v", said)
 	}
 }
 
@@ -63,7 +143,6 @@ func TestLimits(t *testing.T) {
 	b.DropPod("uid-000001")
 	b.SetPod(member(20, "g", 2, 1))
 	b.SetPod(member(21, "g", 2, 1))
-	decide(t, b) // task-0 has its turn again
 	if r, said := decide(t, b); len(r.Decisions) != 1 || !strings.HasPrefix(said["task-20"], books.OverLimit) {
 		t.Errorf("one GPU may be had, and %v", said)
 	}

@@ -68,7 +68,7 @@ func (t *turn) number() {
 // are shown, if they are of one product, and reserves what all of them tell.
 func (t *turn) job(e *cluster.Entry) dispatch.Job {
 	b := t.books
-	j := dispatch.Job{Task: e.Task}
+	j := dispatch.Job{Task: e.Task, User: e.Pod.Namespace}
 	switch {
 	case e.State == cluster.Idle:
 	case e.Gang.Key != "":

@@ -104,7 +104,7 @@ func (b *Books) bands() map[string]*band {
 }
 
 // gathered returns the gangs that can be decided. Pods of the others are told why they wait.
-func (b *Books) gathered(r *Round, s *shares) []*unit {
+func (b *Books) gathered(r *Round) []*unit {
 	var ready []*unit
 	now := b.config.Now()
 	all := b.bands()
@@ -121,11 +121,6 @@ func (b *Books) gathered(r *Round, s *shares) []*unit {
 			b.wait(r, next, Gathering, fmt.Sprintf("%s: %d are here, none starts before all are", g, len(g.waiting)+len(g.placed)))
 		case !b.alike(next):
 			b.wait(r, next, Fault, fmt.Sprintf("%s: its pods differ in what they ask for, in priority or in Profile; make them equal", g))
-		case !s.take(next[0].Pod.Namespace, len(next)*max(1, next[0].Task.GPUs)):
-			if due {
-				r.Refusals = append(r.Refusals, s.refuse(next)...)
-			}
-			continue
 		default:
 			ready = append(ready, &unit{g.Key, next, g})
 		}

@@ -131,6 +131,7 @@ func TestFlags(t *testing.T) {
 		{[]string{"-kubeconfig", kubeconfig, "-share", "a++b"}, "-share"},
 		{[]string{"-kubeconfig", kubeconfig, "-metrics-addr", "nowhere:x"}, "-metrics-addr"},
 		{[]string{"-kubeconfig", kubeconfig, "-batch", "-1"}, "Batch"},
+		{[]string{"-kubeconfig", kubeconfig, "-gpus", "team=-1"}, "namespace \"team\""},
 		{[]string{"-kubeconfig", kubeconfig, "-writers", "-1"}, "Writers"},
 		{[]string{"-kubeconfig", kubeconfig, "-prometheus", "http://x", "-evict-most", "-1"}, "Most"},
 		{[]string{"-kubeconfig", kubeconfig, "-prometheus", "http://x", "-query-time=-1s"}, "want times"},

@@ -18,11 +18,15 @@ type Run struct {
 	Since, Till time.Time // Till is zero while it runs
 }
 
+// recent is after how long GPU time counts half: what a user has counts, and next to nothing of what the user had, which
+// is known only as long as the pods are there.
+const recent = 100 * time.Millisecond
+
 // New returns a Dispatcher that was told of cards and of all runs there in the order of time, so that speeds say how far those
 // are that go on, and those that are over teach how long such take. Its clock is 0 at first. A card
 // with more runs than it can be told of takes nobody. Without ahead those who wait start in their order.
 func New(mind dispatch.Mind, cards []colloc.GPU, runs []Run, first, now time.Time, ahead bool) (*dispatch.Dispatcher, error) {
-	o := dispatch.Options{AtOnce: true}
+	o := dispatch.Options{AtOnce: true, HalfLife: recent}
 	if !ahead {
 		o.Scheduler.Budget = profile.Some(0)
 	}
