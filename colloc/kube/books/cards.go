@@ -68,11 +68,10 @@ func (t *turn) offer() ([]colloc.GPU, error) {
 	if err != nil {
 		return nil, fmt.Errorf("books: decide: %w", err)
 	}
-	t.bars = make([][]string, len(t.shapes))
-	for i := range t.shapes {
+	for i, s := range t.shapes {
 		for k := range cards {
 			if cards[k].takes[i] == no {
-				t.bars[i] = append(t.bars[i], cards[k].id)
+				s.bars = append(s.bars, cards[k].id)
 			}
 		}
 	}
@@ -87,12 +86,12 @@ func (t *turn) takes(n *cluster.Node) ([]*cluster.Card, []string) {
 	b := t.books
 	said := make([]byte, len(t.shapes))
 	var gangs []int
-	for i, u := range t.shapes {
+	for i, s := range t.shapes {
 		said[i] = yes
-		if why := b.cluster.Refuses(n, u.first()); why != "" {
-			t.refuses[i][why]++
+		if why := b.cluster.Refuses(n, s.unit.first()); why != "" {
+			s.refuses[why]++
 			said[i] = no
-		} else if u.gang != nil {
+		} else if s.unit.gang != nil {
 			gangs = append(gangs, i)
 		}
 	}
@@ -111,7 +110,7 @@ func (t *turn) takes(n *cluster.Node) ([]*cluster.Card, []string) {
 	}
 	seats := make([][]*cluster.Card, len(gangs))
 	for k, i := range gangs {
-		seats[k] = t.seats(t.shapes[i], n, open)
+		seats[k] = t.seats(t.shapes[i].unit, n, open)
 	}
 	taken, all := make([]string, len(open)), string(said)
 	for i, d := range open {

@@ -38,7 +38,7 @@ func (b *Books) place(ctx context.Context, batch []*unit, r *Round) error {
 
 // run asks once, and returns those that are to be asked about again.
 func (t *turn) run(ctx context.Context, r *Round) (again []*unit, err error) {
-	t.number()
+	t.sort()
 	seen, err := t.offer()
 	if err != nil {
 		return nil, err
@@ -80,14 +80,10 @@ func (t *turn) run(ctx context.Context, r *Round) (again []*unit, err error) {
 
 // starts sorts what is to be done: the starts of the batch, and by card the jobs that stop there.
 func (t *turn) starts(actions []dispatch.Action) (list []start, stops map[string][]string) {
-	of := map[string]*unit{}
-	for _, u := range t.batch {
-		of[u.job] = u
-	}
 	stops, t.coming = map[string][]string{}, map[string]int{}
 	for i := range actions {
 		a := &actions[i]
-		switch u := of[a.Job]; {
+		switch u := t.units[a.Job]; {
 		case a.Verb == dispatch.Stop:
 			for _, id := range a.GPUs {
 				stops[id] = append(stops[id], a.Job)
@@ -126,7 +122,7 @@ func (t *turn) brain(seen []colloc.GPU) (*dispatch.Dispatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.now, t.faults = now.Sub(first), map[string]error{}
+	t.now = now.Sub(first)
 	if err := t.entitle(d); err != nil {
 		return nil, err
 	}
@@ -136,12 +132,9 @@ func (t *turn) brain(seen []colloc.GPU) (*dispatch.Dispatcher, error) {
 			job.Task = t.asGang(u, &job.Task)
 		}
 		job.Came = profile.Some(earlier(now, u.first().Pod.CreationTimestamp.Time).Sub(first))
-		err := d.Tell(t.now, dispatch.Submitted{Job: job})
-		if bars := t.bars[t.of[u.job]]; err == nil && len(bars) > 0 {
-			err = d.Tell(t.now, dispatch.Barred{Job: u.job, GPUs: bars})
-		}
-		if err != nil {
-			t.faults[u.job] = err
+		u.fault = d.Tell(t.now, dispatch.Submitted{Job: job})
+		if bars := u.shape.bars; u.fault == nil && len(bars) > 0 {
+			u.fault = d.Tell(t.now, dispatch.Barred{Job: u.job, GPUs: bars})
 		}
 	}
 	return d, nil
@@ -267,8 +260,8 @@ func (t *turn) refuse(brain *dispatch.Dispatcher, again []*unit, r *Round) {
 		}
 		like := b.cluster.Like(e)
 		said, known := asked[like]
-		if fault := t.faults[u.job]; fault != nil {
-			said = stuck{b.cluster.Changed, Fault, fault.Error()}
+		if u.fault != nil {
+			said = stuck{b.cluster.Changed, Fault, u.fault.Error()}
 		} else if !known || u.gang != nil {
 			said = t.why(brain, u)
 		}
@@ -286,7 +279,7 @@ func (t *turn) refuse(brain *dispatch.Dispatcher, again []*unit, r *Round) {
 
 // why says why one of the batch waits.
 func (t *turn) why(brain *dispatch.Dispatcher, u *unit) stuck {
-	b, nodes := t.books, t.refuses[t.of[u.job]]
+	b, nodes := t.books, u.shape.refuses
 	said := stuck{b.cluster.Changed, NoNode, words.Nodes(b.cluster.Offering(), nodes)}
 	why, err := brain.Why(u.job)
 	if err == nil && why.Code == dispatch.OverLimit {

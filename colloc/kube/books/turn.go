@@ -17,18 +17,22 @@ import (
 type turn struct {
 	books  *Books
 	batch  []*unit
+	units  map[string]*unit // the batch by job
 	bands  map[string]*band
-	shapes []*unit        // one of each shape
-	of     map[string]int // shape of a job
-	bars   [][]string     // by shape: cards that are shown and that it may not have
+	shapes []*shape
 	shut   map[string]int // how many cards of nodes that are open are shut for what
 
-	refuses   []map[string]int // by shape: how many nodes refuse it for what
-	residents map[string]int   // by card that is shown
-	coming    map[string]int   // by card
-	product   string           // of all cards that are shown; empty if they differ
-	now       time.Duration    // since the first of them came
-	faults    map[string]error // by job
+	residents map[string]int // by card that is shown
+	coming    map[string]int // by card
+	product   string         // of all cards that are shown; empty if they differ
+	now       time.Duration  // since the first of them came
+}
+
+// shape is what all nodes say the same to.
+type shape struct {
+	unit    *unit          // one of those that have it
+	bars    []string       // cards that are shown and that these may not have
+	refuses map[string]int // how many nodes refuse them for what
 }
 
 // start is where the Dispatcher starts a unit.
@@ -37,29 +41,26 @@ type start struct {
 	action *dispatch.Action
 }
 
-// number gives each shape of the batch a number.
-func (t *turn) number() {
-	t.of = make(map[string]int, len(t.batch))
-	type shape struct {
-		key        string
+// sort finds the shapes of the batch.
+func (t *turn) sort() {
+	t.units = make(map[string]*unit, len(t.batch))
+	type key struct {
+		shape      string
 		pods, gpus int
 		only       string
 		priority   int
 	}
-	known := map[shape]int{}
+	known := map[key]*shape{}
 	for _, u := range t.batch {
-		key := shape{key: t.books.cluster.Key(u.first())}
+		k := key{shape: t.books.cluster.Key(u.first())}
 		if u.gang != nil {
-			key = shape{key.key, len(u.pods), u.each(), u.only(), u.priority()}
+			k = key{k.shape, len(u.pods), u.each(), u.only(), u.priority()}
 		}
-		n, seen := known[key]
-		if !seen {
-			n = len(t.shapes)
-			known[key] = n
-			t.shapes = append(t.shapes, u)
-			t.refuses = append(t.refuses, map[string]int{})
+		if known[k] == nil {
+			known[k] = &shape{unit: u, refuses: map[string]int{}}
+			t.shapes = append(t.shapes, known[k])
 		}
-		t.of[u.job] = n
+		u.shape, u.fault, t.units[u.job] = known[k], nil, u
 	}
 }
 

@@ -16,6 +16,9 @@ type unit struct {
 	job  string           // its ID
 	pods []*cluster.Entry // alike, the oldest first
 	gang *band            // nil for a pod
+
+	shape *shape // in the turn that asks about it
+	fault error  // with which the Dispatcher did not take it
 }
 
 // job is the ID of the job of which a pod is.
@@ -122,7 +125,7 @@ func (b *Books) gathered(r *Round) []*unit {
 		case !b.alike(next):
 			b.wait(r, next, Fault, fmt.Sprintf("%s: its pods differ in what they ask for, in priority or in Profile; make them equal", g))
 		default:
-			ready = append(ready, &unit{g.Key, next, g})
+			ready = append(ready, &unit{job: g.Key, pods: next, gang: g})
 		}
 		if g.Open && whole {
 			continue // the others come after these
