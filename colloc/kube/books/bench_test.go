@@ -76,9 +76,7 @@ func BenchmarkOpen(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range 1000 {
-		if err := all.SetNode(gpuNode(fmt.Sprintf("n%04d", i), a100, 40960, 8)); err != nil {
-			b.Fatal(err)
-		}
+		all.SetNode(gpuNode(fmt.Sprintf("n%04d", i), a100, 40960, 8))
 	}
 	for i := range 5000 {
 		pod := taskPod(i, api.AnnotationProfile, []string{"light", "heavy"}[i%2])
@@ -90,9 +88,7 @@ func BenchmarkOpen(b *testing.B) {
 		all.SetPod(pods.Trim(pod))
 	}
 	for b.Loop() {
-		if err := all.Open(); err != nil {
-			b.Fatal(err)
-		}
+		all.Open()
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -108,9 +104,7 @@ func cluster(tb testing.TB, cards, batch int) *books.Books {
 	all := open(tb, batch)
 	products := []string{"NVIDIA-A100-SXM4-40GB", "NVIDIA-H100-80GB-HBM3", "Tesla-T4"}
 	for i := range cards / 8 {
-		if err := all.SetNode(gpuNode(fmt.Sprintf("n%04d", i), products[i%3], []int{40960, 81559, 15360}[i%3], 8)); err != nil {
-			tb.Fatal(err)
-		}
+		all.SetNode(gpuNode(fmt.Sprintf("n%04d", i), products[i%3], []int{40960, 81559, 15360}[i%3], 8))
 		for k := range 3 {
 			pod := taskPod(i*8+k, api.AnnotationProfile, []string{"light", "heavy"}[k%2])
 			pod.Spec.SchedulingGates = nil
@@ -119,9 +113,7 @@ func cluster(tb testing.TB, cards, batch int) *books.Books {
 			all.SetPod(pod)
 		}
 	}
-	if err := all.Open(); err != nil {
-		tb.Fatal(err)
-	}
+	all.Open()
 	return all
 }
 
@@ -130,9 +122,7 @@ func cluster(tb testing.TB, cards, batch int) *books.Books {
 func BenchmarkAhead(b *testing.B) {
 	all := open(b, 0)
 	for i := range 32 {
-		if err := all.SetNode(gpuNode(fmt.Sprintf("n%02d", i), a100, 40960, 8)); err != nil {
-			b.Fatal(err)
-		}
+		all.SetNode(gpuNode(fmt.Sprintf("n%02d", i), a100, 40960, 8))
 	}
 	n := 0
 	submit := func() {
@@ -224,9 +214,7 @@ func BenchmarkIdle(b *testing.B) {
 		for i := range 17 {
 			now := beat.DeepCopy()
 			now.Status.Conditions[0].LastHeartbeatTime.Time = epoch.Add(time.Duration(17*n+i) * time.Second)
-			if err := all.SetNode(now); err != nil {
-				b.Fatal(err)
-			}
+			all.SetNode(now)
 			for more := true; more; {
 				r, err := all.Decide(b.Context())
 				if err != nil || len(r.Decisions) > 0 {

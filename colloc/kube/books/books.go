@@ -14,7 +14,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/kube/pods"
-	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/packer"
 )
 
 // Config says how Books decide.
@@ -107,7 +107,7 @@ func New(c Config) (*Books, error) {
 		c.Volumes = func(string, []string, *corev1.Node) string { return "" }
 	}
 	return &Books{
-		config: c, cluster: cluster.New(c.Claims, c.Volumes),
+		config: c, cluster: cluster.New(bounds(c.Planner), c.Claims, c.Volumes),
 		apart: map[[2]types.UID]time.Time{}, stuck: map[cluster.Likeness]stuck{}, shuns: map[types.UID]map[string]time.Time{}, finished: map[types.UID]finished{}, lengths: map[types.UID]lengths{},
 		rooms: map[string]string{},
 	}, nil
@@ -118,21 +118,18 @@ const mostAhead = 256
 
 func (b *Books) looksAhead() bool { return len(b.cluster.Cards) <= mostAhead }
 
-// Open makes the books of all that was told: pods that carry a decision are booked on
-// their cards. Opened again, the books are made anew, and writes under way are as
-// unknown: [Books.Unknown] lists them.
-func (b *Books) Open() error {
+// Open lets it be decided. Pods that carry a decision have their cards since they were told of.
+// Opened again, writes under way are as unknown: [Books.Unclear] lists them.
+func (b *Books) Open() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	config := b.config.Planner.Config()
-	c := ledger.Config{
-		Headroom: config.Headroom, MaxSet: config.MaxSet, Together: b.config.Planner.Together(),
-		Now: b.config.Now,
-	}
-	if err := b.cluster.Open(c); err != nil {
-		return fmt.Errorf("books: open: %w", err)
-	}
-	return nil
+	b.cluster.Open()
+}
+
+// bounds are those that a Planner goes by.
+func bounds(p *colloc.Planner) cluster.Bounds {
+	c := p.Config()
+	return cluster.Bounds{Headroom: c.Headroom.Or(packer.DefaultHeadroom), Together: p.Together(), MaxSet: c.MaxSet}
 }
 
 // Planner is what decides.
@@ -147,7 +144,7 @@ func (b *Books) Planner() *colloc.Planner {
 func (b *Books) Use(p *colloc.Planner) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.config.Planner = p
+	b.config.Planner, b.cluster.Bounds = p, bounds(p)
 }
 
 // stuck is why one pod of many that are alike waits, and since which change.

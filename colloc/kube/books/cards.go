@@ -2,7 +2,6 @@ package books
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -19,7 +18,7 @@ type offered struct {
 
 // offer returns the cards that the Dispatcher is shown, those last that somebody is to leave first: of each group that it cannot tell apart as many as are asked
 // for, and the rest of the node, for gangs go by nodes.
-func (t *turn) offer() ([]colloc.GPU, error) {
+func (t *turn) offer() []colloc.GPU {
 	b := t.books
 	type group struct {
 		class int
@@ -60,13 +59,9 @@ func (t *turn) offer() ([]colloc.GPU, error) {
 			return -1
 		})
 	}
-	ids := make([]string, len(cards))
+	list := make([]colloc.GPU, len(cards))
 	for i := range cards {
-		ids[i] = cards[i].id
-	}
-	view, err := b.cluster.Ledger.View(ids...)
-	if err != nil {
-		return nil, fmt.Errorf("books: decide: %w", err)
+		list[i] = b.cluster.Cards[cards[i].id].GPU
 	}
 	for i, s := range t.shapes {
 		for k := range cards {
@@ -75,7 +70,7 @@ func (t *turn) offer() ([]colloc.GPU, error) {
 			}
 		}
 	}
-	return view.GPUs, nil
+	return list
 }
 
 // yes and no are what the cards of a node say to each shape.

@@ -53,9 +53,7 @@ func refused(pod *corev1.Pod) *corev1.Pod {
 func TestClaimedCards(t *testing.T) {
 	b := opened(t, books.Config{Claims: true}, gpuNode("n1", a100, 40960, 1), gpuNode("n2", a100, 40960, 2), gpuNode("n3", a100, 40960, 1))
 	for _, s := range []*resourcev1.ResourceSlice{offered("n2", true, "gpu-0", "gpu-1"), offered("n3", false, "gpu-0")} {
-		if err := b.SetSlice(s); err != nil {
-			t.Fatal(err)
-		}
+		b.SetSlice(s)
 	}
 	theirs := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{UID: "c-1"}}
 	theirs.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
@@ -94,16 +92,10 @@ func TestLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"n1", "n2"} {
-		if err := b.SetNode(gpuNode(name, a100, 40960, 2)); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.SetSlice(offered(name, true, "gpu-0", "gpu-1")); err != nil {
-			t.Fatal(err)
-		}
+		b.SetNode(gpuNode(name, a100, 40960, 2))
+		b.SetSlice(offered(name, true, "gpu-0", "gpu-1"))
 	}
-	if err := b.Open(); err != nil {
-		t.Fatal(err)
-	}
+	b.Open()
 	b.SetPod(claimant(1))
 	r, said := decide(t, b)
 	first := written(r.Decisions[0])
@@ -161,13 +153,9 @@ func TestStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"n1", "n2"} {
-		if err := b.SetNode(gpuNode(name, a100, 40960, 2)); err != nil {
-			t.Fatal(err)
-		}
+		b.SetNode(gpuNode(name, a100, 40960, 2))
 	}
-	if err := b.Open(); err != nil {
-		t.Fatal(err)
-	}
+	b.Open()
 	owned := func(n int) *corev1.Pod {
 		yes, pod := true, taskPod(n)
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", UID: "job", Controller: &yes}}
@@ -204,9 +192,7 @@ func TestStuck(t *testing.T) {
 	if next == on {
 		t.Errorf("the next pod of the Job goes to %s again, which refused the last", next)
 	}
-	if err := b.DropNode(next); err != nil {
-		t.Fatal(err)
-	}
+	b.DropNode(next)
 	b.Stuck() // it notes since when the card is gone
 	now = now.Add(2 * time.Minute)
 	if stuck = b.Stuck(); len(stuck) != 1 || stuck[0].Pod.UID != again.UID || stuck[0].Reason != books.CardGone {

@@ -31,7 +31,7 @@ import (
 func (b *Books) Decide(ctx context.Context) (Round, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.cluster.Ledger == nil {
+	if !b.cluster.Opened {
 		return Round{}, nil
 	}
 	if b.idle == b.cluster.Changed && (b.due.IsZero() || b.config.Now().Before(b.due)) {

@@ -5,7 +5,7 @@
 //
 // Package dispatch decides, about gangs as about single pods, and who stops for a higher priority: each round a Dispatcher is made anew of
 // the cards, of who runs there since when, and of those that have run to their end and are still there. Books say which cards a pod may have,
-// and which pod of a gang has which of its cards. The ledger has the last word.
+// and which pod of a gang has which of its cards. [cluster.Bounds.Takes] is a second opinion on what a card takes.
 //
 // The truth is what the API server has. Books that were opened anew on the same objects
 // say the same.

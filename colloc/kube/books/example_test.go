@@ -20,15 +20,9 @@ func Example() {
 		return
 	}
 	// Tell it what the API server has, then open the books.
-	if err := b.SetNode(gpuNode("n1", "NVIDIA-A100-SXM4-40GB", 40960, 1)); err != nil {
-		fmt.Println(err)
-		return
-	}
+	b.SetNode(gpuNode("n1", "NVIDIA-A100-SXM4-40GB", 40960, 1))
 	b.SetPod(taskPod(1))
-	if err := b.Open(); err != nil {
-		fmt.Println(err)
-		return
-	}
+	b.Open()
 	r, err := b.Decide(context.Background())
 	if err != nil {
 		fmt.Println(err)

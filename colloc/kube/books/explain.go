@@ -27,7 +27,7 @@ func (b *Books) Explain(w io.Writer, uid types.UID) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.cluster.Tasks[uid]
-	if e == nil || b.cluster.Ledger == nil {
+	if e == nil || !b.cluster.Opened {
 		return ErrUnknown
 	}
 	var out strings.Builder
@@ -64,19 +64,8 @@ func (b *Books) explainPlaced(out *strings.Builder, e *cluster.Entry) error {
 		fmt.Fprintf(out, "of %s, on %s\n", e.Gang, e.At.GPU())
 		return nil
 	}
-	view, err := b.cluster.Ledger.View(e.At.GPU())
-	if err != nil {
-		return err
-	}
-	gpu := view.GPUs[0]
-	var rest []colloc.Task
+	gpu := b.cluster.Inhabited(e.Cards[0], e)
 	task := b.cluster.Booked(e)
-	for _, r := range gpu.Residents {
-		if r.ID != task.ID {
-			rest = append(rest, r)
-		}
-	}
-	gpu.Residents = rest
 	p, err := b.config.Planner.Judge(task, gpu)
 	if err != nil {
 		return err
@@ -98,7 +87,7 @@ func (b *Books) explainWaiting(out *strings.Builder, e *cluster.Entry) error {
 		fmt.Fprintf(out, "it is held by %s: colloc decides once its own gate is the last\n", strings.Join(gates, ", "))
 	}
 	why, shut := map[string]int{}, map[string]int{}
-	var ids []string
+	var cards []colloc.GPU
 	refuses := map[*cluster.Node]string{}
 	for _, d := range b.cluster.InOrder() {
 		no, asked := refuses[d.Node]
@@ -115,7 +104,7 @@ func (b *Books) explainWaiting(out *strings.Builder, e *cluster.Entry) error {
 		if closed := b.cluster.Shut(d); closed != "" {
 			shut[closed]++
 		} else {
-			ids = append(ids, d.GPU.ID)
+			cards = append(cards, b.cluster.Inhabited(d, nil))
 		}
 	}
 	fmt.Fprintln(out, words.Nodes(b.cluster.Offering(), why)+words.Cards(shut))
@@ -123,19 +112,15 @@ func (b *Books) explainWaiting(out *strings.Builder, e *cluster.Entry) error {
 		fmt.Fprintf(out, "it is of %s: all start, or none; it takes %d GPUs\n", e.Gang, e.Task.GPUs)
 		return nil
 	}
-	if e.Fault == nil && len(ids) > 0 {
-		return b.nearest(out, e, ids)
+	if e.Fault == nil && len(cards) > 0 {
+		return b.nearest(out, e, cards)
 	}
 	return nil
 }
 
 // nearest tells on which of some cards the pod fits, or why not.
-func (b *Books) nearest(out *strings.Builder, e *cluster.Entry, ids []string) error {
-	view, err := b.cluster.Ledger.View(ids...)
-	if err != nil {
-		return err
-	}
-	at, verdict, err := b.config.Planner.Best(e.Task, view.GPUs)
+func (b *Books) nearest(out *strings.Builder, e *cluster.Entry, cards []colloc.GPU) error {
+	at, verdict, err := b.config.Planner.Best(e.Task, cards)
 	if err != nil {
 		return err
 	}
@@ -144,9 +129,9 @@ func (b *Books) nearest(out *strings.Builder, e *cluster.Entry, ids []string) er
 		text = strings.ReplaceAll(text, verdict.Other, b.cluster.NameFor(e, types.UID(verdict.Other)))
 	}
 	if at >= 0 {
-		fmt.Fprintf(out, "it fits now: on %s, %s\n", view.GPUs[at].ID, text)
+		fmt.Fprintf(out, "it fits now: on %s, %s\n", cards[at].ID, text)
 	} else {
-		fmt.Fprintf(out, "it fits on none of %d cards; on the nearest: %s\n", len(ids), text)
+		fmt.Fprintf(out, "it fits on none of %d cards; on the nearest: %s\n", len(cards), text)
 	}
 	return nil
 }

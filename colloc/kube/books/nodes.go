@@ -6,34 +6,33 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// SetNode takes in a node that is new or changed. The error is that of the books; they
-// then have the node without the cards that it names.
-func (b *Books) SetNode(n *corev1.Node) error {
+// SetNode takes in a node that is new or changed.
+func (b *Books) SetNode(n *corev1.Node) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.cluster.SetNode(n)
+	b.cluster.SetNode(n)
 }
 
 // DropNode takes in that a node is gone. What was placed there keeps its place in case
 // that the node comes back.
-func (b *Books) DropNode(name string) error {
+func (b *Books) DropNode(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.cluster.DropNode(name)
+	b.cluster.DropNode(name)
 }
 
 // SetSlice takes in a ResourceSlice that is new or changed.
-func (b *Books) SetSlice(s *resourcev1.ResourceSlice) error {
+func (b *Books) SetSlice(s *resourcev1.ResourceSlice) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.cluster.SetSlice(s)
+	b.cluster.SetSlice(s)
 }
 
 // DropSlice takes in that a ResourceSlice is gone.
-func (b *Books) DropSlice(s *resourcev1.ResourceSlice) error {
+func (b *Books) DropSlice(s *resourcev1.ResourceSlice) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.cluster.DropSlice(s)
+	b.cluster.DropSlice(s)
 }
 
 // SetClaim takes in a ResourceClaim, new or changed: nobody is placed on a card that one

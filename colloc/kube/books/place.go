@@ -39,11 +39,7 @@ func (b *Books) place(ctx context.Context, batch []*unit, r *Round) error {
 // run asks once, and returns those that are to be asked about again.
 func (t *turn) run(ctx context.Context, r *Round) (again []*unit, err error) {
 	t.sort()
-	seen, err := t.offer()
-	if err != nil {
-		return nil, err
-	}
-	brain, err := t.brain(seen)
+	brain, err := t.brain(t.offer())
 	if err != nil {
 		return nil, fmt.Errorf("books: decide: %w", err)
 	}

@@ -105,14 +105,11 @@ func (b *Books) seen(e *cluster.Entry, at api.Placement) {
 	case e.State == cluster.Unknown: // somebody else decided
 		b.cluster.Release(e)
 	}
-	e.State, e.Since = cluster.Placed, b.config.Now()
-	b.cluster.List(e, at)
-	if len(e.Cards) == 0 || b.cluster.Ledger == nil {
-		return
-	}
-	if err := b.cluster.Ledger.Book(b.cluster.Entered(e)...); err != nil {
+	if b.cluster.Opened {
 		b.cluster.Drift++
 	}
+	e.State, e.Since = cluster.Placed, b.config.Now()
+	b.cluster.List(e, at)
 }
 
 // DropPod takes in that a pod is gone.

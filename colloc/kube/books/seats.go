@@ -8,7 +8,6 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
-	"example.com/colloc/colloc/ledger"
 )
 
 // asGang makes the task of a pod that of its gang. Its company are gangs of its namespace that start with it, and nobody else.
@@ -55,7 +54,7 @@ func (t *turn) sit(s start) bool {
 			b.rise(s.unit.pods[:i])
 			return false
 		}
-		at := api.Placement{Node: node.Name, Reserved: b.usable(seats[i][0])}
+		at := api.Placement{Node: node.Name, Reserved: b.cluster.Bounds.Usable(seats[i][0])}
 		if _, whole, err := b.config.Planner.Memory(e.Task); err == nil && whole < at.Reserved {
 			at.Reserved = min(s.action.Reserve, at.Reserved) // else it is the whole card
 		}
@@ -78,30 +77,24 @@ func (b *Books) rise(list []*cluster.Entry) {
 	}
 }
 
-// book enters units that sit in one step, so that those that share cards know of each other, or none.
-func (b *Books) book(list []start) error {
-	var claims []ledger.Claim
-	var ids []string
+// takes reports whether the cards of units that sit take them, and each other.
+func (b *Books) takes(list []start) bool {
+	comes := map[*cluster.Entry]bool{}
 	for _, s := range list {
 		for _, e := range s.unit.pods {
-			claims = append(claims, b.cluster.Entered(e)...)
+			comes[e] = true
 		}
-		ids = append(ids, s.action.GPUs...)
 	}
-	slices.Sort(ids)
-	view, err := b.cluster.Ledger.View(slices.Compact(ids)...)
-	if err != nil {
-		return err
+	for e := range comes {
+		if slices.ContainsFunc(e.Cards, func(d *cluster.Card) bool { return !b.cluster.Bounds.Takes(d, comes) }) {
+			return false
+		}
 	}
-	lease, err := b.cluster.Ledger.Reserve(view.Version, claims...)
-	if err != nil {
-		return err
-	}
-	return b.cluster.Ledger.Commit(lease) // each pod is given back by itself
+	return true
 }
 
-// reserve books units where the Dispatcher starts them, at once or else each by itself. It returns those whose nodes have
-// too little else beside the others.
+// reserve seats units where the Dispatcher starts them, at once or else each by itself. It returns those whose nodes or
+// cards have too little beside the others.
 func (t *turn) reserve(starts []start, r *Round) (failed []*unit) {
 	b := t.books
 	var sitting []start
@@ -115,7 +108,7 @@ func (t *turn) reserve(starts []start, r *Round) (failed []*unit) {
 	if len(sitting) == 0 {
 		return failed
 	}
-	if b.book(sitting) != nil {
+	if !b.takes(sitting) {
 		for _, s := range sitting {
 			b.rise(s.unit.pods)
 		}
@@ -150,7 +143,7 @@ func (t *turn) decision(s start, e *cluster.Entry) Decision {
 		company, each = with(others, "gang"), " on each GPU"
 	}
 	d := Decision{Pod: e.Pod, At: e.At, Left: e.Left, Speed: s.action.Speed, Company: others, Text: fmt.Sprintf(
-		"on %s %s: speed %.2f, reserves %v of %v%s", e.At.GPU(), company, s.action.Speed, e.At.Reserved, t.books.usable(e.Cards[0]), each)}
+		"on %s %s: speed %.2f, reserves %v of %v%s", e.At.GPU(), company, s.action.Speed, e.At.Reserved, t.books.cluster.Bounds.Usable(e.Cards[0]), each)}
 	if s.unit.gang != nil {
 		d.Text = "with " + s.unit.gang.String() + " " + d.Text
 	}

@@ -109,17 +109,10 @@ func (b *Books) Loosen(uid types.UID, reserved profile.Bytes) {
 
 // rebook describes a pod that is placed anew and books it so.
 func (b *Books) rebook(e *cluster.Entry, at api.Placement) {
-	booked := len(e.Cards) > 0 && b.cluster.Ledger != nil
-	if booked {
-		_ = b.cluster.Ledger.Release(e.Task.ID) // it is booked again below
-	}
 	b.cluster.Unlist(e)
 	b.describe(e)
 	b.cluster.List(e, at)
 	b.cluster.Changed++
-	if booked && b.cluster.Ledger.Book(b.cluster.Entered(e)...) != nil {
-		b.cluster.Drift++
-	}
 }
 
 // Pair is two pods, each named by its owner, whose cards are not shared by them.

@@ -29,12 +29,8 @@ func TestLoosen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetNode(gpuNode("n1", a100, 40960, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Open(); err != nil {
-		t.Fatal(err)
-	}
+	b.SetNode(gpuNode("n1", a100, 40960, 1))
+	b.Open()
 	for n := range 2 {
 		b.SetPod(taskPod(n, api.AnnotationProfile, "light"))
 	}
@@ -67,18 +63,14 @@ func reopened(t *testing.T, was *books.Books, now func() time.Time) *books.Books
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetNode(gpuNode("n1", a100, 40960, 1)); err != nil {
-		t.Fatal(err)
-	}
+	b.SetNode(gpuNode("n1", a100, 40960, 1))
 	for _, s := range was.Sets() {
 		for _, m := range s.Members {
 			b.SetPod(m.Pod)
 		}
 	}
 	b.Restore(was.Parted())
-	if err := b.Open(); err != nil {
-		t.Fatal(err)
-	}
+	b.Open()
 	return b
 }
 
@@ -90,12 +82,8 @@ func TestPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetNode(gpuNode("n1", a100, 40960, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Open(); err != nil {
-		t.Fatal(err)
-	}
+	b.SetNode(gpuNode("n1", a100, 40960, 1))
+	b.Open()
 	yes := true
 	stays, goes, comes := taskPod(1, api.AnnotationProfile, "light"), taskPod(2, api.AnnotationProfile, "light"), taskPod(3, api.AnnotationProfile, "light")
 	goes.OwnerReferences = []metav1.OwnerReference{{UID: "job", Controller: &yes}}

@@ -52,9 +52,7 @@ func TestSharesTogether(t *testing.T) {
 	} {
 		b := openShared(t, []string{"*"})
 		for i := range c.nodes {
-			if err := b.SetNode(gpuNode(fmt.Sprintf("n%02d", i), a100, 40960, 8)); err != nil {
-				t.Fatal(err)
-			}
+			b.SetNode(gpuNode(fmt.Sprintf("n%02d", i), a100, 40960, 8))
 		}
 		for i := range c.red {
 			b.SetPod(of("red", i, "1m", c.annotations...))
@@ -93,9 +91,7 @@ func placeAll(t *testing.T, b *books.Books) map[string]int {
 func TestLimitsElsewhere(t *testing.T) {
 	b := opened(t, books.Config{Limits: map[string]int{"red": 260}})
 	for i := range 33 {
-		if err := b.SetNode(gpuNode(fmt.Sprintf("n%02d", i), a100, 40960, 8)); err != nil {
-			t.Fatal(err)
-		}
+		b.SetNode(gpuNode(fmt.Sprintf("n%02d", i), a100, 40960, 8))
 	}
 	for i := range 258 {
 		b.SetPod(of("red", i, "1h", api.AnnotationAlone, "true"))

@@ -37,31 +37,14 @@ func (b *Books) Cards() []Card {
 	defer b.mu.Unlock()
 	var list []Card
 	for _, d := range b.cluster.InOrder() {
-		c := Card{ID: d.GPU.ID, Node: d.Node.Name, Device: d.Device, Closed: b.cluster.Closed(d)}
+		c := Card{ID: d.GPU.ID, Node: d.Node.Name, Device: d.Device, Closed: b.cluster.Closed(d), Over: b.cluster.Over(d)}
 		for _, e := range d.Here {
 			c.Tasks = append(c.Tasks, e.Pod.UID)
 			c.Reserved += e.At.Reserved
 		}
-		c.Over = b.over(d, c.Reserved)
 		list = append(list, c)
 	}
 	return list
-}
-
-// over says in which way more is on a card than it has, by whatever way it came there.
-func (b *Books) over(d *cluster.Card, reserved profile.Bytes) string {
-	most := b.config.Planner.Config().MaxSet
-	switch {
-	case len(d.Here) == 0:
-		return ""
-	case reserved > d.GPU.Total():
-		return "memory"
-	case len(d.Here) > most:
-		return "tasks"
-	case b.cluster.Foreign(d):
-		return "others"
-	}
-	return ""
 }
 
 // Unsaid lists the pods that are placed, or whose card is gone or whose node has proved
@@ -127,7 +110,7 @@ func (b *Books) Tasks() []*corev1.Pod {
 	return list
 }
 
-// Drift counts bookings that the API server told and the books did not expect.
+// Drift counts the decisions that pods came to carry, since the books were opened, and that these had not made.
 func (b *Books) Drift() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,44 +131,10 @@ func (b *Books) Plugins() int {
 	return n
 }
 
-// Check compares the ledger with what the pods carry, each recounted by itself, and
-// says where they differ; nil is that they do not.
+// Check counts anew what the pods carry, and says which cards know it otherwise; nil is
+// that none does.
 func (b *Books) Check() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var wrong []string
-	if b.cluster.Ledger == nil {
-		return nil
-	}
-	carried := map[string]map[string]profile.Bytes{}
-	for _, e := range b.cluster.Tasks {
-		if e.State == cluster.Idle {
-			continue
-		}
-		for _, d := range e.Cards {
-			if carried[d.GPU.ID] == nil {
-				carried[d.GPU.ID] = map[string]profile.Bytes{}
-			}
-			carried[d.GPU.ID][e.Task.ID] = e.At.Reserved
-		}
-	}
-	snapshot := b.cluster.Ledger.Snapshot()
-	if len(snapshot.GPUs) != len(b.cluster.Cards) {
-		wrong = append(wrong, "the ledger has another number of cards")
-	}
-	for i := range snapshot.GPUs {
-		g := &snapshot.GPUs[i]
-		for k := range g.Residents {
-			r := &g.Residents[k]
-			if carried[g.ID][r.ID] != r.Reserved {
-				wrong = append(wrong, "card "+g.ID+": the ledger has "+r.ID+" with another reservation than the pod")
-			}
-			delete(carried[g.ID], r.ID)
-		}
-		for id := range carried[g.ID] {
-			wrong = append(wrong, "card "+g.ID+": the ledger does not have "+id)
-		}
-	}
-	slices.Sort(wrong)
-	return wrong
+	return b.cluster.Check()
 }

@@ -7,9 +7,7 @@ import (
 
 	"example.com/colloc/colloc/kube/books/internal/cluster"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/dispatch"
-	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
@@ -141,9 +139,4 @@ func (t *turn) rank(d *cluster.Card) (int, bool) {
 		rank = max(rank, e.Task.Priority)
 	}
 	return rank, true
-}
-
-// usable is what of a card may be set aside.
-func (b *Books) usable(d *cluster.Card) profile.Bytes {
-	return colloc.Usable(d.GPU.Total(), b.config.Planner.Config().Headroom.Or(packer.DefaultHeadroom))
 }

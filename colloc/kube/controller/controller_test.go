@@ -42,7 +42,12 @@ func TestBindAndSay(t *testing.T) {
 	s := newServer(taskPod(1), taskPod(2))
 	events := record.NewFakeRecorder(10)
 	c, b := newController(t, s, clock, events)
-	if err := errors.Join(b.SetNode(gpuNode("n1", 1)), c.Reread(t.Context()), b.Open(), c.Step(t.Context())); err != nil {
+	b.SetNode(gpuNode("n1", 1))
+	if err := c.Reread(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.Open()
+	if err := c.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if on := s.placed(t); len(on) != 1 || on["task-1"] != "n1/gpu-0" {
@@ -101,13 +106,12 @@ func TestFaults(t *testing.T) {
 			now := clock()
 			c, b := newController(t, s, func() time.Time { mu.Lock(); defer mu.Unlock(); return now }, nil)
 			for i := range n / 4 {
-				if err := b.SetNode(gpuNode(fmt.Sprintf("n%d", i), 4)); err != nil {
-					t.Fatal(err)
-				}
+				b.SetNode(gpuNode(fmt.Sprintf("n%d", i), 4))
 			}
-			if err := errors.Join(c.Reread(t.Context()), b.Open()); err != nil {
+			if err := c.Reread(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			b.Open()
 			for round := 0; len(s.placed(t)) < n || len(b.Unclear()) > 0; round++ {
 				if round > 200 {
 					t.Fatalf("%d of %d are placed after %d rounds", len(s.placed(t)), n, round)
@@ -154,7 +158,12 @@ func TestSaidAgain(t *testing.T) {
 	}
 	now := clock()
 	c, b := newController(t, s, func() time.Time { return now }, nil)
-	if err := errors.Join(b.SetNode(gpuNode("n1", 3)), c.Reread(t.Context()), b.Open(), c.Step(t.Context())); err != nil {
+	b.SetNode(gpuNode("n1", 3))
+	if err := c.Reread(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.Open()
+	if err := c.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(time.Hour)
@@ -190,7 +199,12 @@ func TestShadow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(b.SetNode(gpuNode("n1", 2)), c.Reread(t.Context()), b.Open(), c.Step(t.Context())); err != nil {
+		b.SetNode(gpuNode("n1", 2))
+		if err := c.Reread(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.Open()
+		if err := c.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(b.Cards()[0].Tasks) + len(b.Cards()[1].Tasks); n != 2 || b.Check() != nil {
@@ -216,9 +230,11 @@ func TestShadow(t *testing.T) {
 func TestAnotherDecider(t *testing.T) {
 	s := newServer(taskPod(1))
 	c, b := newController(t, s, clock, nil)
-	if err := errors.Join(b.SetNode(gpuNode("n1", 2)), c.Reread(t.Context()), b.Open()); err != nil {
+	b.SetNode(gpuNode("n1", 2))
+	if err := c.Reread(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	b.Open()
 	theirs := taskPod(1)
 	theirs.ResourceVersion, theirs.Spec.SchedulingGates = "500", nil
 	theirs.Annotations = api.Placement{Node: "n1", Device: "gpu-1", Address: "1", Reserved: 7}.Annotations()
@@ -229,7 +245,7 @@ func TestAnotherDecider(t *testing.T) {
 		t.Fatal(err)
 	}
 	cards := b.Cards()
-	if len(cards[0].Tasks) != 0 || len(cards[1].Tasks) != 1 || cards[1].Reserved != 7 || b.Check() != nil {
+	if len(cards[0].Tasks) != 0 || len(cards[1].Tasks) != 1 || cards[1].Reserved != 7 || b.Check() != nil || b.Drift() != 1 {
 		t.Errorf("the books say %+v, %v, want the pod where the API server has it", cards, b.Check())
 	}
 }
@@ -241,9 +257,11 @@ func TestRefusedForever(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "task-1", errors.New("no rights")), nil
 	}
 	c, b := newController(t, s, clock, nil)
-	if err := errors.Join(b.SetNode(gpuNode("n1", 1)), c.Reread(t.Context()), b.Open()); err != nil {
+	b.SetNode(gpuNode("n1", 1))
+	if err := c.Reread(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	b.Open()
 	for range 10 {
 		if err := c.Step(t.Context()); err != nil {
 			t.Fatal(err)

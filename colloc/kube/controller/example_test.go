@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +30,13 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := errors.Join(b.SetNode(gpuNode("n1", 1)), c.Reread(ctx), b.Open(), c.Step(ctx)); err != nil {
+	b.SetNode(gpuNode("n1", 1))
+	if err := c.Reread(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	b.Open()
+	if err := c.Step(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -30,9 +30,7 @@ func (c *Controller) Lead(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.config.Books.Open(); err != nil {
-		return err
-	}
+	c.config.Books.Open()
 	if m := c.config.Metrics; m != nil {
 		m.Leads(true)
 		defer m.Leads(false)

@@ -146,21 +146,13 @@ func (c *Controller) podHandler() cache.ResourceEventHandler {
 }
 
 func (c *Controller) nodeHandler() cache.ResourceEventHandler {
-	return handler(c, func(n *corev1.Node) { c.told(c.config.Books.SetNode(n)) }, func(n *corev1.Node) { c.told(c.config.Books.DropNode(n.Name)) })
+	return handler(c, c.config.Books.SetNode, func(n *corev1.Node) { c.config.Books.DropNode(n.Name) })
 }
 
 func (c *Controller) sliceHandler() cache.ResourceEventHandler {
-	return handler(c, func(s *resourcev1.ResourceSlice) { c.told(c.config.Books.SetSlice(s)) },
-		func(s *resourcev1.ResourceSlice) { c.told(c.config.Books.DropSlice(s)) })
+	return handler(c, c.config.Books.SetSlice, c.config.Books.DropSlice)
 }
 
 func (c *Controller) claimHandler() cache.ResourceEventHandler {
 	return handler(c, c.config.Books.SetClaim, func(claim *resourcev1.ResourceClaim) { c.config.Books.DropClaim(claim.UID) })
-}
-
-// told logs what the books could not take in.
-func (c *Controller) told(err error) {
-	if err != nil {
-		c.config.Log.Error("books", "err", err)
-	}
 }

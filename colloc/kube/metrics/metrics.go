@@ -27,7 +27,7 @@ type State struct {
 	Pending int
 	// Plugins are the nodes with cards on which a device plugin hands out GPUs too.
 	Plugins int
-	// Drift counts bookings that the API server told and the books did not expect.
+	// Drift counts decisions that pods came to carry and that the books had not made.
 	Drift uint64
 	// Idle is for how long no step has come to its end.
 	Idle time.Duration
@@ -118,7 +118,7 @@ var (
 	over    = prometheus.NewDesc("colloc_overcommitted_cards", "1 for a card on which more is than it has, and what: memory, tasks, or pods of others.", []string{"node", "gpu", "what"}, nil)
 	plugins = prometheus.NewDesc("colloc_device_plugin_nodes", "Nodes with cards on which a device plugin hands out GPUs too.", nil, nil)
 	idle    = prometheus.NewDesc("colloc_last_step_age_seconds", "Time since the replica that decides came to the end of a step; 0 of the others.", nil, nil)
-	drift   = prometheus.NewDesc("colloc_books_drift_total", "Bookings that the API server told and the books did not expect.", nil, nil)
+	drift   = prometheus.NewDesc("colloc_books_drift_total", "Decisions that pods came to carry and that the books had not made.", nil, nil)
 )
 
 // Describe implements [prometheus.Collector].

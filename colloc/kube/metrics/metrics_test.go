@@ -29,7 +29,7 @@ func TestMetrics(t *testing.T) {
 	m.Leads(true)
 	m.Took(time.Millisecond)
 	const want = `
-# HELP colloc_books_drift_total Bookings that the API server told and the books did not expect.
+# HELP colloc_books_drift_total Decisions that pods came to carry and that the books had not made.
 # TYPE colloc_books_drift_total counter
 colloc_books_drift_total 1
 # HELP colloc_cards Cards by the number of tasks on them.

@@ -79,9 +79,7 @@ func explainAll(ctx context.Context, f *flags, config *rest.Config, client kuber
 	if err := load(ctx, config, client, &known, all); err != nil {
 		return err
 	}
-	if err := all.Open(); err != nil {
-		return err
-	}
+	all.Open()
 	return all.Explain(out, pod.UID)
 }
 
@@ -140,15 +138,11 @@ func loadNodes(ctx context.Context, client kubernetes.Interface, all *books.Book
 		return err
 	}
 	for i := range nodes.Items {
-		if err := all.SetNode(&nodes.Items[i]); err != nil {
-			return err
-		}
+		all.SetNode(&nodes.Items[i])
 	}
 	if slices, err := client.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{}); err == nil { // before 1.34 there are none
 		for i := range slices.Items {
-			if err := all.SetSlice(&slices.Items[i]); err != nil {
-				return err
-			}
+			all.SetSlice(&slices.Items[i])
 		}
 	}
 	if held, err := client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{}); err == nil {

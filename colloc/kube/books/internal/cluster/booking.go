@@ -10,31 +10,17 @@ import (
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/company"
 	"example.com/colloc/colloc/kube/pods"
-	"example.com/colloc/colloc/ledger"
 )
 
-// Open makes the books of all that is there: those who carry a decision are booked on
-// their cards.
-func (cl *Cluster) Open(c ledger.Config) error {
+// Open lets it be decided: whoever wrote a decision is unknown then.
+func (cl *Cluster) Open() {
 	for _, e := range cl.Tasks {
-		e.Cards = nil
+		if e.State == Writing {
+			e.State = Unknown
+		}
 	}
-	for _, d := range cl.InOrder() {
-		d.Here = nil
-		cl.settle(d)
-		c.GPUs = append(c.GPUs, cl.inhabited(d))
-	}
-	l, err := ledger.New(c)
-	if err != nil {
-		return err
-	}
-	cl.Ledger = l
-	clear(cl.classes)
-	for _, d := range cl.order {
-		cl.classify(d)
-	}
+	cl.Opened = true
 	cl.Changed++
-	return nil
 }
 
 // settle puts those who carry a decision for a card there. Who wrote one is unknown then.
@@ -49,11 +35,13 @@ func (cl *Cluster) settle(d *Card) {
 	Sort(d.Here)
 }
 
-// inhabited is a card with those who are there.
-func (cl *Cluster) inhabited(d *Card) colloc.GPU {
+// Inhabited is a card with those who are there but for one.
+func (cl *Cluster) Inhabited(d *Card, but *Entry) colloc.GPU {
 	g := d.GPU
 	for _, e := range d.Here {
-		g.Residents = append(g.Residents, cl.Booked(e))
+		if e != but {
+			g.Residents = append(g.Residents, cl.Booked(e))
+		}
 	}
 	return g
 }
@@ -81,20 +69,8 @@ func (cl *Cluster) Booked(e *Entry) colloc.Task {
 
 func gangLabel(g pods.Gang) string { return "gang:" + g.Key }
 
-// Entered are the claims of an entry on its cards.
-func (cl *Cluster) Entered(e *Entry) []ledger.Claim {
-	list := make([]ledger.Claim, len(e.Cards))
-	for i, d := range e.Cards {
-		list[i] = ledger.Claim{Task: cl.Booked(e), GPU: d.GPU.ID}
-	}
-	return list
-}
-
 // Release takes a pod's task out of the books, wherever its decision stands.
 func (cl *Cluster) Release(e *Entry) {
-	if len(e.Cards) > 0 && cl.Ledger != nil {
-		_ = cl.Ledger.Release(e.Task.ID)
-	}
 	cl.Unlist(e)
 	e.State, e.At = Idle, api.Placement{}
 	cl.Changed++

@@ -13,12 +13,12 @@ import (
 	"example.com/colloc/colloc/kube/claims"
 	"example.com/colloc/colloc/kube/company"
 	"example.com/colloc/colloc/kube/nodes"
-	"example.com/colloc/colloc/ledger"
 )
 
 // Cluster is what there is. Make one with [New].
 type Cluster struct {
-	Ledger *ledger.Ledger // of the cards that are there; nil until opened
+	Bounds Bounds
+	Opened bool
 	Nodes  map[string]*Node
 	Cards  map[string]*Card // by ID
 	Tasks  map[types.UID]*Entry
@@ -27,7 +27,7 @@ type Cluster struct {
 	Moving  map[types.UID]bool
 	// Changed counts what may let a pod that waits be placed.
 	Changed uint64
-	// Drift counts bookings that the API server told and the books did not expect.
+	// Drift counts decisions that pods carry and that were not made here, since it was opened.
 	Drift uint64
 
 	volumes func(namespace string, claims []string, node *corev1.Node) string
@@ -44,9 +44,9 @@ type Cluster struct {
 
 // New returns a cluster without anything, of which by claims only those cards are used
 // that a DRA driver offers to several claims. volumes says why the volumes of a pod keep it off a node.
-func New(byClaims bool, volumes func(namespace string, claims []string, node *corev1.Node) string) *Cluster {
+func New(b Bounds, byClaims bool, volumes func(namespace string, claims []string, node *corev1.Node) string) *Cluster {
 	cl := &Cluster{
-		claims: byClaims, volumes: volumes, Moving: map[types.UID]bool{}, Changed: 1,
+		Bounds: b, claims: byClaims, volumes: volumes, Moving: map[types.UID]bool{}, Changed: 1,
 		Nodes: map[string]*Node{}, slices: map[string]map[string]*resourcev1.ResourceSlice{}, Cards: map[string]*Card{},
 		Tasks: map[types.UID]*Entry{}, others: map[types.UID]*other{}, carry: map[string]map[types.UID]*Entry{},
 		held: map[claims.Device]map[types.UID]bool{}, holds: map[types.UID][]claims.Device{},
