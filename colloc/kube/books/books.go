@@ -147,6 +147,33 @@ func (b *Books) Use(p *colloc.Planner) {
 	b.config.Planner, b.cluster.Bounds = p, bounds(p)
 }
 
+// those are the pods that a condition holds for, the oldest first.
+func (b *Books) those(holds func(*cluster.Entry) bool) []*cluster.Entry {
+	var all []*cluster.Entry
+	for _, e := range b.cluster.Tasks {
+		if holds(e) {
+			all = append(all, e)
+		}
+	}
+	cluster.Sort(all)
+	return all
+}
+
+// placed are those that are placed, too; in shadow mode nobody is.
+func (b *Books) placed(holds func(*cluster.Entry) bool) []*cluster.Entry {
+	return b.those(func(e *cluster.Entry) bool { return e.State == cluster.Placed && !b.config.Shadow && holds(e) })
+}
+
+// anew describes those who wait anew that a condition holds for, so that they are tried again.
+func (b *Books) anew(holds func(*cluster.Entry) bool) {
+	for _, e := range b.cluster.Tasks {
+		if e.State == cluster.Idle && holds(e) {
+			b.describe(e)
+			e.Tried = 0
+		}
+	}
+}
+
 // stuck is why one pod of many that are alike waits, and since which change.
 type stuck struct {
 	at           uint64

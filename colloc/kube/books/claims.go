@@ -1,7 +1,6 @@
 package books
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -22,7 +21,13 @@ func (b *Books) Unclaimed() []Bound {
 	if !b.config.Claims {
 		return nil
 	}
-	return b.bound(func(e *cluster.Entry) bool { return claims.Missing(e.Pod, e.At) })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []Bound
+	for _, e := range b.placed(func(e *cluster.Entry) bool { return claims.Missing(e.Pod, e.At) }) {
+		list = append(list, Bound{e.Pod, e.At})
+	}
+	return list
 }
 
 // Stuck lists the pods that are placed and will not start there, for longer than
@@ -35,23 +40,21 @@ func (b *Books) Stuck() []Stuck {
 	defer b.mu.Unlock()
 	now := b.config.Now()
 	var list []Stuck
-	for _, e := range b.cluster.Tasks {
-		if e.State != cluster.Placed || e.Pod.Spec.NodeName != "" || b.config.Shadow {
-			continue
-		}
+	for _, e := range b.placed(func(e *cluster.Entry) bool {
 		switch {
+		case e.Pod.Spec.NodeName != "":
+			return false
 		case !e.Lost():
 			e.Missed = time.Time{}
 		case e.Missed.IsZero():
 			e.Missed = now
 		}
 		late := b.refusedBy(e, now) != nil || e.Lost() && now.Sub(e.Missed) > b.config.Patience
-		if late && (b.config.Unpinned || metav1.GetControllerOf(e.Pod) != nil) {
-			r := b.toSay(e, now)
-			list = append(list, Stuck{Bound{e.Pod, e.At}, r.Reason, r.Text})
-		}
+		return late && (b.config.Unpinned || metav1.GetControllerOf(e.Pod) != nil)
+	}) {
+		r := b.toSay(e, now)
+		list = append(list, Stuck{Bound{e.Pod, e.At}, r.Reason, r.Text})
 	}
-	slices.SortFunc(list, func(x, y Stuck) int { return cmp.Compare(x.Pod.UID, y.Pod.UID) })
 	return list
 }
 
@@ -76,24 +79,6 @@ func (b *Books) refusedBy(e *cluster.Entry, now time.Time) *corev1.PodCondition 
 		return nil
 	}
 	return &e.Pod.Status.Conditions[i]
-}
-
-// bound lists the pods that are placed and that a condition holds for.
-func (b *Books) bound(holds func(*cluster.Entry) bool) []Bound {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var all []*cluster.Entry
-	for _, e := range b.cluster.Tasks {
-		if e.State == cluster.Placed && !b.config.Shadow && holds(e) {
-			all = append(all, e)
-		}
-	}
-	cluster.Sort(all)
-	list := make([]Bound, len(all))
-	for i, e := range all {
-		list[i] = Bound{e.Pod, e.At}
-	}
-	return list
 }
 
 // Leave takes in that a pod has lost its claim, so that no scheduler can start it where
@@ -151,12 +136,7 @@ func (b *Books) shunned(pod *corev1.Pod) map[string]string {
 
 // describeOf describes the pods of an owner anew that wait.
 func (b *Books) describeOf(of types.UID) {
-	for _, e := range b.cluster.Tasks {
-		if e.State == cluster.Idle && owner(e.Pod) == of {
-			b.describe(e)
-			e.Tried = 0
-		}
-	}
+	b.anew(func(e *cluster.Entry) bool { return owner(e.Pod) == of })
 }
 
 // Reopen lets pods back to the nodes from which they were kept off long enough, and to

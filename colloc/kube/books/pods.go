@@ -216,11 +216,9 @@ func (b *Books) Reconsider() {
 func (b *Books) Refresh(namespace, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, e := range b.cluster.Tasks {
-		if e.State == cluster.Idle && e.Pod.Namespace == namespace && e.Pod.Annotations[api.AnnotationProfile] == name {
-			b.describe(e)
-		}
-	}
+	b.anew(func(e *cluster.Entry) bool {
+		return e.Pod.Namespace == namespace && e.Pod.Annotations[api.AnnotationProfile] == name
+	})
 }
 
 // Regroup takes in that a PodGroup is new, changed or gone: its pods that wait are
@@ -228,12 +226,10 @@ func (b *Books) Refresh(namespace, name string) {
 func (b *Books) Regroup(namespace, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, e := range b.cluster.Tasks {
-		if g := e.Pod.Spec.SchedulingGroup; e.State == cluster.Idle && e.Pod.Namespace == namespace && g != nil && g.PodGroupName != nil && *g.PodGroupName == name {
-			b.describe(e)
-			e.Tried = 0
-		}
-	}
+	b.anew(func(e *cluster.Entry) bool {
+		g := e.Pod.Spec.SchedulingGroup
+		return e.Pod.Namespace == namespace && g != nil && g.PodGroupName != nil && *g.PodGroupName == name
+	})
 }
 
 // Outcome is what became of a write.
@@ -293,16 +289,9 @@ var ErrNotWriting = errors.New("books: no write of the pod is under way")
 func (b *Books) Unclear() []*corev1.Pod {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var all []*cluster.Entry
-	for _, e := range b.cluster.Tasks {
-		if e.State == cluster.Unknown {
-			all = append(all, e)
-		}
-	}
-	cluster.Sort(all)
-	list := make([]*corev1.Pod, len(all))
-	for i, e := range all {
-		list[i] = e.Pod
+	var list []*corev1.Pod
+	for _, e := range b.those(func(e *cluster.Entry) bool { return e.State == cluster.Unknown }) {
+		list = append(list, e.Pod)
 	}
 	return list
 }

@@ -1,7 +1,6 @@
 package books
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -72,13 +71,9 @@ func (b *Books) Loosened() []Bound {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []Bound
-	for _, e := range b.cluster.Tasks {
-		if e.State != cluster.Placed || e.Gang.Key != "" || e.Note == "" || e.Fault != nil || b.config.Shadow {
-			continue
-		}
-		if e.Misread != nil || e.Demand.Profile == "" {
-			continue
-		}
+	for _, e := range b.placed(func(e *cluster.Entry) bool {
+		return e.Gang.Key == "" && e.Note != "" && e.Fault == nil && e.Misread == nil && e.Demand.Profile != ""
+	}) {
 		task, note := pods.Task(e.Pod, &e.Demand, b.config.Profile(e.Pod.Namespace, e.Demand.Profile), b.config.Tenancy)
 		if note != "" {
 			continue
@@ -89,7 +84,6 @@ func (b *Books) Loosened() []Bound {
 			list = append(list, Bound{e.Pod, at})
 		}
 	}
-	slices.SortFunc(list, func(x, y Bound) int { return cmp.Compare(x.Pod.UID, y.Pod.UID) })
 	return list
 }
 
@@ -169,13 +163,10 @@ func (b *Books) Part(x, y types.UID, until time.Time) {
 
 // describeParted describes the pods anew whose owners are kept apart from others.
 func (b *Books) describeParted() {
+	parted := func(e *cluster.Entry) bool { return e.Parted || len(b.partners(e.Pod)) > 0 }
+	b.anew(parted)
 	for _, e := range b.cluster.Tasks {
-		switch {
-		case len(b.partners(e.Pod)) == 0 && !e.Parted:
-		case e.State == cluster.Idle:
-			b.describe(e)
-			e.Tried = 0
-		case e.State == cluster.Placed:
+		if e.State == cluster.Placed && parted(e) {
 			b.rebook(e, e.At)
 		}
 	}

@@ -1,7 +1,6 @@
 package books
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,17 +54,24 @@ func (b *Books) Unsaid() []Refusal {
 	defer b.mu.Unlock()
 	var list []Refusal
 	now := b.config.Now()
-	for _, e := range b.cluster.Tasks {
-		if e.State != cluster.Placed || b.config.Shadow {
-			continue
-		}
-		r := b.toSay(e, now)
-		if said := pods.Said(e.Pod); said == nil || said.Reason != r.Reason && (r.Reason != Placed || said.Status != corev1.ConditionTrue) {
-			list = append(list, r)
-		}
+	for _, e := range b.placed(func(e *cluster.Entry) bool {
+		said, reason := pods.Said(e.Pod), b.standing(e, now)
+		return said == nil || said.Reason != reason && (reason != Placed || said.Status != corev1.ConditionTrue)
+	}) {
+		list = append(list, b.toSay(e, now))
 	}
-	slices.SortFunc(list, func(x, y Refusal) int { return cmp.Compare(x.Pod.UID, y.Pod.UID) })
 	return list
+}
+
+// standing is the reason that the condition of a pod that is placed has to give.
+func (b *Books) standing(e *cluster.Entry, now time.Time) string {
+	switch {
+	case e.Pod.Spec.NodeName == "" && e.Lost():
+		return CardGone
+	case b.refusedBy(e, now) != nil:
+		return NodeRefuses
+	}
+	return Placed
 }
 
 // toSay is what the condition of a pod that is placed has to say.
@@ -77,26 +83,23 @@ func (b *Books) toSay(e *cluster.Entry, now time.Time) Refusal {
 	case metav1.GetControllerOf(e.Pod) != nil:
 		after = "; collocd deletes it, and its owner makes another"
 	}
-	if e.Lost() && e.Pod.Spec.NodeName == "" {
-		return Refusal{e.Pod, CardGone, "its card " + e.At.GPU() + " is gone" + after}
+	r := Refusal{Pod: e.Pod, Reason: b.standing(e, now)}
+	switch r.Reason {
+	case CardGone:
+		r.Text = "its card " + e.At.GPU() + " is gone" + after
+	case NodeRefuses:
+		r.Text = fmt.Sprintf("it is held to %s, which the scheduler does not let it have%s; it says: %s", e.At.Node, after, b.refusedBy(e, now).Message)
+	default:
+		r.Text = fmt.Sprintf("on %s: reserves %v", e.At.GPU(), e.At.Reserved)
 	}
-	if why := b.refusedBy(e, now); why != nil {
-		return Refusal{e.Pod, NodeRefuses, fmt.Sprintf("it is held to %s, which the scheduler does not let it have%s; it says: %s", e.At.Node, after, why.Message)}
-	}
-	return Refusal{e.Pod, Placed, fmt.Sprintf("on %s: reserves %v", e.At.GPU(), e.At.Reserved)}
+	return r
 }
 
 // Pending counts the pods that wait for a decision.
 func (b *Books) Pending() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := 0
-	for _, e := range b.cluster.Tasks {
-		if e.State == cluster.Idle && e.Phase == pods.Waiting {
-			n++
-		}
-	}
-	return n
+	return len(b.those(func(e *cluster.Entry) bool { return e.State == cluster.Idle && e.Phase == pods.Waiting }))
 }
 
 // Tasks lists the pods of ours, in order.
