@@ -75,20 +75,15 @@ func (cl *Cluster) Check() []string {
 	var wrong []string
 	carried := map[string]map[types.UID]bool{}
 	for uid, e := range cl.Tasks {
-		there := 0
-		for _, id := range e.At.GPUs() {
-			if d := cl.Cards[id]; d != nil && e.State != Idle {
-				if carried[id] == nil {
-					carried[id] = map[types.UID]bool{}
-				}
-				carried[id][uid] = true
-				if there++; !slices.Contains(e.Cards, d) {
-					wrong = append(wrong, "pod "+string(uid)+": card "+id+" is not among those that it has")
-				}
+		list := cl.carries(e)
+		for _, d := range list {
+			if carried[d.GPU.ID] == nil {
+				carried[d.GPU.ID] = map[types.UID]bool{}
 			}
+			carried[d.GPU.ID][uid] = true
 		}
-		if there != len(e.Cards) {
-			wrong = append(wrong, "pod "+string(uid)+": it has cards that it does not carry a decision for")
+		if len(list) != len(e.Cards) || slices.ContainsFunc(list, func(d *Card) bool { return !slices.Contains(e.Cards, d) }) {
+			wrong = append(wrong, "pod "+string(uid)+": it has other cards than it carries a decision for")
 		}
 	}
 	for id, d := range cl.Cards {
@@ -104,4 +99,14 @@ func (cl *Cluster) Check() []string {
 	}
 	slices.Sort(wrong)
 	return wrong
+}
+
+// carries are the cards that are there of those that a pod carries a decision for.
+func (cl *Cluster) carries(e *Entry) (list []*Card) {
+	for _, id := range e.At.GPUs() {
+		if d := cl.Cards[id]; d != nil && e.State != Idle {
+			list = append(list, d)
+		}
+	}
+	return list
 }

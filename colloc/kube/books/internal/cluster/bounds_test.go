@@ -87,8 +87,8 @@ func TestCheck(t *testing.T) {
 		{"or has it twice", func(_ *cluster.Cluster, d *cluster.Card, e *cluster.Entry) { d.Here = append(d.Here, e) }},
 		{"carries no decision for it", func(cl *cluster.Cluster, _ *cluster.Card, _ *cluster.Entry) { delete(cl.Tasks, "a") }},
 		{"carries no decision for it", func(_ *cluster.Cluster, _ *cluster.Card, e *cluster.Entry) { e.State = cluster.Idle }},
-		{"is not among those that it has", func(_ *cluster.Cluster, _ *cluster.Card, e *cluster.Entry) { e.Cards = nil }},
-		{"it has cards that it", func(_ *cluster.Cluster, d *cluster.Card, e *cluster.Entry) { e.Cards = append(e.Cards, d) }},
+		{"other cards than it carries", func(_ *cluster.Cluster, _ *cluster.Card, e *cluster.Entry) { e.Cards = nil }},
+		{"other cards than it carries", func(_ *cluster.Cluster, d *cluster.Card, e *cluster.Entry) { e.Cards = append(e.Cards, d) }},
 	} {
 		cl := cluster.New(cluster.Bounds{MaxSet: 4}, false, nil)
 		cl.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{
