@@ -75,7 +75,8 @@ type Books struct {
 	rooms    map[string]string                  // by card: the job that waits until who is there has gone
 	promised map[string]bool                    // jobs that had such cards in the round before
 	idle     uint64                             // the change at which a round had nothing to do; 0 is that something was told since
-	due      time.Time                          // when the first may be tried that waits after a write was refused; zero is none
+	due      time.Time                          // when somebody is to be asked about though nothing was told; zero is never
+	again    time.Time                          // when all who wait are, where it is looked ahead
 }
 
 // New returns Books that are not open: events are taken in, nothing is decided.
@@ -115,6 +116,9 @@ func New(c Config) (*Books, error) {
 
 // mostAhead is up to how many cards it is looked ahead; above, those who wait start in their order.
 const mostAhead = 256
+
+// againTime is after how long it is asked again about those who wait for a better place, which may not come.
+const againTime = time.Minute
 
 func (b *Books) looksAhead() bool { return len(b.cluster.Cards) <= mostAhead }
 

@@ -24,7 +24,8 @@ import (
 // comes before everybody.
 //
 // Once a round had nothing to do, the next leaves at once until something is told that matters to a pod that waits: a node
-// that says that it lives is not.
+// that says that it lives is not. Where it is looked ahead, those who wait are asked about again after a minute: what they wait
+// for may be late.
 //
 // Of cards that the Planner cannot tell apart it is shown as many as there are GPUs to
 // give, which changes nothing that it could answer.
@@ -87,7 +88,8 @@ func (b *Books) undo(r *Round) {
 
 // batch picks the pods of a round. Of those that differ in nothing a card could tell it
 // takes no more once one of them could not be placed since the last change. Where it is looked ahead, those that
-// were tried before fill it up: none of the others passes one that waits for a better place.
+// were tried before fill it up: none of the others passes one that waits for a better place. They are asked about again when
+// againTime is over, too.
 func (b *Books) batch(r *Round) []*cluster.Entry {
 	var fresh, tried []*cluster.Entry
 	now := b.config.Now()
@@ -122,10 +124,17 @@ func (b *Books) batch(r *Round) []*cluster.Entry {
 	order(fresh, held)
 	r.More = len(fresh) > b.config.Batch
 	all := fresh[:min(len(fresh), b.config.Batch)]
-	if b.looksAhead() && len(all) > 0 && len(tried) > 0 {
+	if !b.looksAhead() {
+		return all
+	}
+	if len(all) > 0 || !now.Before(b.again) {
 		order(tried, held)
 		all = append(all, tried[:min(len(tried), b.config.Batch-len(all))]...)
 		order(all, held)
+		b.again = now.Add(againTime)
+	}
+	if b.due.IsZero() || b.again.Before(b.due) {
+		b.due = b.again
 	}
 	return all
 }

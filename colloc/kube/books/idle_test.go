@@ -1,6 +1,7 @@
 package books_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestIdle(t *testing.T) {
 		beat := n.DeepCopy()
 		beat.Status.Conditions[0].LastHeartbeatTime.Time = epoch.Add(time.Duration(i) * time.Second)
 		b.SetNode(beat)
-		now = now.Add(time.Hour)
+		now = now.Add(time.Second)
 		b.Reopen()
 		if r, n := round(); n > 0 || len(r.Refusals) > 0 {
 			t.Fatalf("nothing changed, and the volumes are asked %d times: %+v", n, r.Refusals)
@@ -67,6 +68,33 @@ func TestIdle(t *testing.T) {
 		change.tell()
 		if _, n := round(); n == 0 {
 			t.Errorf("%s, and nobody is asked", change.what)
+		}
+	}
+}
+
+// TestIdleAgain: where it is looked ahead, one that waits is asked about again after a minute, and what was said is not said again.
+func TestIdleAgain(t *testing.T) {
+	for _, cards := range []int{8, 264} {
+		now, asked := epoch, 0
+		b := opened(t, books.Config{Now: func() time.Time { return now }, Volumes: func(string, []string, *corev1.Node) string { asked++; return "" }})
+		for i := range cards / 8 {
+			b.SetNode(gpuNode(fmt.Sprintf("n%02d", i), a100, 40960, 8))
+		}
+		pod := taskPod(1, api.AnnotationMemory, "90Gi")
+		pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+		b.SetPod(pod)
+		if r, _ := decide(t, b); len(r.Refusals) != 1 {
+			t.Fatalf("%+v", r)
+		}
+		for range 2 {
+			for second := range 60 {
+				before := asked
+				r, said := decide(t, b)
+				if len(r.Refusals) > 0 || (asked > before) != (cards == 8 && second == 0 && now != epoch) {
+					t.Fatalf("%d cards, %v: asked %d times; %v", cards, now.Sub(epoch), asked-before, said)
+				}
+				now = now.Add(time.Second)
+			}
 		}
 	}
 }
