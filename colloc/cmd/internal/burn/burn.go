@@ -64,16 +64,12 @@ func (b *burner) flags() *flag.FlagSet {
 func run(args []string, stdout, stderr io.Writer) int {
 	b := burner{}
 	flags := b.flags()
-	switch err := cli.Parse(flags, args); {
-	case errors.Is(err, flag.ErrHelp):
-		cli.Explain(stdout, "Burn plays a training program on a fake GPU of colloc sweep -fake-gpus FILE.\n\nusage: colloc burn [flags]\n\n", flags, "")
-		return 0
-	case err == nil && flags.NArg() > 0:
-		err = fmt.Errorf("%q: no argument is expected", flags.Arg(0))
-		fallthrough
-	case err != nil:
-		fmt.Fprintf(stderr, "colloc burn: %v; -h explains\n", err)
-		return 2
+	err := cli.Parse(flags, args, stdout, "Burn plays a training program on a fake GPU of colloc sweep -fake-gpus FILE.\n\nusage: colloc burn [flags]\n\n", "")
+	if err == nil && flags.NArg() > 0 {
+		err = cli.Usage("%q: no argument is expected; see -h", flags.Arg(0))
+	}
+	if err != nil {
+		return cli.Exit(stderr, "colloc burn", err)
 	}
 	if _, err := os.Stat(b.once); b.once != "" && err == nil {
 		b.failAt, b.oomAt = 0, 0

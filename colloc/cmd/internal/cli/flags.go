@@ -53,6 +53,11 @@ func Products(flags *flag.FlagSet, to *map[string]string, name, usage string) {
 	})
 }
 
+// ParsePart is [Parse] for a subcommand of a program; operands is what follows its flags, for the help.
+func ParsePart(flags *flag.FlagSet, args []string, w io.Writer, program, operands, about string) error {
+	return Parse(flags, args, w, fmt.Sprintf("usage: colloc %s [flags]%s\n\n%s\n\nflags:\n", program+" "+flags.Name(), operands, about), "")
+}
+
 // Overwrites is an error if the file that a flag says to write is one that is read.
 func Overwrites(flag, out string, in ...string) error {
 	to, err := os.Stat(out)
@@ -67,8 +72,19 @@ func Overwrites(flag, out string, in ...string) error {
 	return nil
 }
 
-// Parse reads the flags as package flag does, but prints nothing: the caller does.
-func Parse(flags *flag.FlagSet, args []string) error {
+// Parse reads the flags as package flag does, and prints nothing but the help, for -h, on w: a text, the flags, and what
+// follows them. An error is [flag.ErrHelp] or [ErrUsage].
+func Parse(flags *flag.FlagSet, args []string, w io.Writer, before, after string) error {
 	flags.SetOutput(io.Discard)
-	return flags.Parse(args)
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(w, before)
+		flags.SetOutput(w)
+		flags.PrintDefaults()
+		fmt.Fprint(w, after)
+		return err
+	case err != nil:
+		return Usage("%w; see -h", err)
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -130,12 +129,4 @@ func (p Program) value(f *flag.Flag) ([]string, cobra.ShellCompDirective) {
 func isBool(f *flag.Flag) bool {
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
-}
-
-// Explain writes a text for -h, then the flags, then what follows them.
-func Explain(w io.Writer, before string, flags *flag.FlagSet, after string) {
-	fmt.Fprint(w, before)
-	flags.SetOutput(w)
-	flags.PrintDefaults()
-	fmt.Fprint(w, after)
 }

@@ -78,17 +78,11 @@ func (o *options) flags() *flag.FlagSet {
 func run(ctx context.Context, args []string, s cli.Streams) int {
 	o := &options{}
 	f := o.flags()
-	err := cli.Parse(f, args)
-	if errors.Is(err, flag.ErrHelp) {
-		cli.Explain(s.Out, help, f, "\nexit status: 0, 2 for wrong input, 1 for anything else that fails\n")
-		return 0
-	}
+	err := cli.Parse(f, args, s.Out, help, "\nexit status: 0, 2 for wrong input, 1 for anything else that fails\n")
 	if err == nil {
 		err = o.check(f.Args())
 	}
-	if err != nil {
-		err = cli.Usage("%w", err)
-	} else {
+	if err == nil {
 		err = o.serve(ctx, s)
 	}
 	return cli.Exit(s.Err, "colloc decide", err)
@@ -97,13 +91,13 @@ func run(ctx context.Context, args []string, s cli.Streams) int {
 func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
-		return fmt.Errorf("%q: it takes no operands", rest[0])
+		return cli.Usage("%q: it takes no operands", rest[0])
 	case o.perGPU < 1 || o.perGPU > colloc.LargestSet:
-		return fmt.Errorf("-per-gpu %d: want 1 to %d", o.perGPU, colloc.LargestSet)
+		return cli.Usage("-per-gpu %d: want 1 to %d", o.perGPU, colloc.LargestSet)
 	case !(o.headroom >= 0 && o.headroom < 1):
-		return fmt.Errorf("-headroom %v: want 0 or more and below 1", o.headroom)
+		return cli.Usage("-headroom %v: want 0 or more and below 1", o.headroom)
 	case (o.address == "") != (o.token == ""):
-		return errors.New("-http and -token go together: who does not know the token must not decide")
+		return cli.Usage("-http and -token go together: who does not know the token must not decide")
 	case o.address == "" && o.socket == "":
 		o.socket = "colloc-decide.sock"
 	}

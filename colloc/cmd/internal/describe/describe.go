@@ -49,16 +49,12 @@ usage: colloc describe [flags] FILE...
 func run(args []string, stdout, stderr io.Writer) int {
 	var s settings
 	flags := s.flags()
-	switch err := cli.Parse(flags, args); {
-	case errors.Is(err, flag.ErrHelp):
-		cli.Explain(stdout, help, flags, "\nexit status: 0, 2 for wrong usage and files that cannot be understood, 1 for what else fails\n")
-		return 0
-	case err == nil && flags.NArg() == 0:
-		err = errors.New("no file")
-		fallthrough
-	case err != nil:
-		say(stderr, "colloc describe:", err.Error()+"; -h explains")
-		return 2
+	err := cli.Parse(flags, args, stdout, help, "\nexit status: 0, 2 for wrong usage and files that cannot be understood, 1 for what else fails\n")
+	if err == nil && flags.NArg() == 0 {
+		err = cli.Usage("no file; see -h")
+	}
+	if err != nil {
+		return cli.Exit(stderr, "colloc describe", err)
 	}
 	flags.Visit(func(f *flag.Flag) { s.given = append(s.given, f.Name) })
 	var out bytes.Buffer

@@ -102,7 +102,7 @@ func TestErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"nothing", nil, 2, "no file; -h explains"},
+		{"nothing", nil, 2, "no file; see -h"},
 		{"unknown flag", []string{"-x"}, 2, "not defined"},
 		{"no such file", []string{good, "none.onnx"}, 2, "none.onnx: no such file"},
 		{"no model", []string{bad, good}, 2, "format not recognised"},

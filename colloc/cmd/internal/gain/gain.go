@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -38,14 +37,8 @@ func Program() cli.Program {
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, s cli.Streams) int {
 	o := &options{}
-	f, err := o.parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		cli.Explain(s.Out, help, f, "\nexit status: 0, 2 for wrong input, 1 for anything else that fails\n")
-		return 0
-	}
-	if err != nil {
-		err = cli.Usage("%w", err)
-	} else {
+	err := o.parse(args, s.Out)
+	if err == nil {
 		err = o.gain(ctx, s)
 	}
 	return cli.Exit(s.Err, "colloc gain", err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,14 +81,14 @@ func (o *options) flags() *flag.FlagSet {
 }
 
 // parse reads the command line.
-func (o *options) parse(args []string) (*flag.FlagSet, error) {
+func (o *options) parse(args []string, w io.Writer) error {
 	f := o.flags()
-	if err := cli.Parse(f, args); err != nil {
-		return f, err
+	if err := cli.Parse(f, args, w, help, "\nexit status: 0, 2 for wrong input, 1 for anything else that fails\n"); err != nil {
+		return err
 	}
 	o.files = f.Args()
 	if len(o.files) == 0 {
-		return f, errors.New("no history: name a file of sacct --parsable2; see -h")
+		return cli.Usage("no history: name a file of sacct --parsable2; see -h")
 	}
 	var errs [5]error
 	o.location, errs[0] = time.LoadLocation(o.zone)
@@ -98,9 +99,12 @@ func (o *options) parse(args []string) (*flag.FlagSet, error) {
 		o.Cluster, errs[4] = sim.ParseCluster(o.gpus)
 	}
 	if o.step <= 0 {
-		return f, fmt.Errorf("-step is %v, want more than 0", o.step)
+		return cli.Usage("-step is %v, want more than 0", o.step)
 	}
-	return f, cmp.Or(errors.Join(errs[:]...), o.Validate(), cli.Overwrites("pairs", o.pairs, slices.Concat(o.files, o.use)...))
+	if err := cmp.Or(errors.Join(errs[:]...), o.Validate(), cli.Overwrites("pairs", o.pairs, slices.Concat(o.files, o.use)...)); err != nil {
+		return cli.Usage("%w", err)
+	}
+	return nil
 }
 
 // when reads a time.

@@ -71,22 +71,21 @@ usage: colloc gpuinfo [flags]
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o options
 	flags := o.flags()
-	err := cli.Parse(flags, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		cli.Explain(stdout, help, flags, "\nexit status: 0, 1 if reading failed, a recording is damaged or a GPU of this host was lost, 2 for wrong usage, a wrong file or no driver\n")
-		return 0
-	case err == nil && (flags.NArg() > 0 || o.n < 0 || o.interval <= 0):
-		err = errors.New("want no arguments but flags, -n 0 or more and -interval above 0")
-		fallthrough
-	case err != nil:
-		fmt.Fprintf(stderr, "colloc gpuinfo: %v; -h explains\n", err)
-		return 2
+	err := cli.Parse(flags, args, stdout, help, "\nexit status: 0, 1 if reading failed, a recording is damaged or a GPU of this host was lost, 2 for wrong usage, a wrong file or no driver\n")
+	if err == nil && (flags.NArg() > 0 || o.n < 0 || o.interval <= 0) {
+		err = cli.Usage("want no arguments but flags, -n 0 or more and -interval above 0; see -h")
 	}
+	if err == nil {
+		err = o.show(ctx, stdout, stderr)
+	}
+	return cli.Exit(stderr, "colloc gpuinfo", err)
+}
+
+// show opens what the flags name, and prints what it says.
+func (o options) show(ctx context.Context, stdout, stderr io.Writer) error {
 	src, clock, done, err := open(o, stderr)
 	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "colloc gpuinfo:", err)
-		return 2
+		return cli.Usage("%w", err)
 	}
 	out := bufio.NewWriter(stdout)
 	if o.context {
@@ -94,12 +93,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	} else {
 		err = watch(ctx, src, clock, o, out)
 	}
-	err = errors.Join(err, src.Close(), done(), out.Flush())
-	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "colloc gpuinfo:", err)
-		return 1
-	}
-	return 0
+	return errors.Join(err, src.Close(), done(), out.Flush())
 }
 
 // open returns the source that the flags ask for, the clock to read it by, and

@@ -6,10 +6,8 @@ import (
 	"fmt"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/cli"
 )
-
-// wrong is an error of who asks.
-type wrong struct{ error }
 
 // answer is the plan and what else was asked for.
 type answer struct {
@@ -38,7 +36,7 @@ func (o *options) answer(ctx context.Context, in *input) (*answer, error) {
 	o.config.Host = in.host
 	planner, err := colloc.New(o.config)
 	if err != nil {
-		return nil, wrong{err}
+		return nil, cli.Usage("%w", err)
 	}
 	a := &answer{models: make(map[string]string)}
 	for i := range in.gpus {
@@ -62,7 +60,7 @@ func (o *options) answer(ctx context.Context, in *input) (*answer, error) {
 	for _, change := range o.whatIf {
 		tasks, gpus, err := in.changed(change)
 		if err != nil {
-			return nil, wrong{err}
+			return nil, cli.Usage("%w", err)
 		}
 		v := variant{Change: change}
 		if v.Plan, err = plan(planner, tasks, gpus); err != nil {

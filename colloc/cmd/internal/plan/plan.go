@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -63,36 +62,38 @@ for a task that is larger than every GPU; 1 for what else fails
 
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	fail := func(code int, err error) int {
-		line, more, _ := strings.Cut(err.Error(), "\n")
-		if more != "" {
-			line += fmt.Sprintf(" (and %d more)", 1+strings.Count(more, "\n"))
-		}
-		fmt.Fprintln(stderr, "colloc plan:", line)
-		return code
-	}
 	var o options
 	flags := o.flags()
-	switch err := cli.Parse(flags, args); {
-	case errors.Is(err, flag.ErrHelp):
-		cli.Explain(stdout, help, flags, status)
-		return 0
-	case err != nil:
-		return fail(2, fmt.Errorf("%w; -h explains", err))
+	err := cli.Parse(flags, args, stdout, help, status)
+	if err == nil {
+		o.files = flags.Args()
+		err = o.plan(ctx, stdout)
 	}
-	o.files = flags.Args()
+	if err != nil {
+		if line, more, _ := strings.Cut(err.Error(), "\n"); more != "" {
+			short := fmt.Errorf("%s (and %d more)", line, 1+strings.Count(more, "\n"))
+			if errors.Is(err, cli.ErrUsage) {
+				short = cli.Usage("%w", short)
+			}
+			err = short
+		}
+	}
+	return cli.Exit(stderr, "colloc plan", err)
+}
+
+// plan reads, plans and prints.
+func (o *options) plan(ctx context.Context, stdout io.Writer) error {
 	in, err := o.read(ctx)
 	if err != nil {
-		return fail(2, err)
+		return cli.Usage("%w", err)
 	}
 	a, err := o.answer(ctx, in)
 	var fault *colloc.FaultError
-	var asked wrong
 	switch {
-	case errors.As(err, &fault), errors.As(err, &asked):
-		return fail(2, err)
+	case errors.As(err, &fault):
+		return cli.Usage("%w", err)
 	case err != nil:
-		return fail(1, err)
+		return err
 	}
 	var out bytes.Buffer
 	if err = o.write(&out, a); err == nil {
@@ -102,12 +103,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = o.draw(a)
 	}
 	if err != nil {
-		return fail(1, err)
+		return err
 	}
-	if err := tooLarge(a.Plan, in); err != nil {
-		return fail(2, err)
-	}
-	return 0
+	return tooLarge(a.Plan, in)
 }
 
 // tooLarge names the first task that is larger than every GPU, and counts the others.
@@ -129,7 +127,7 @@ func tooLarge(p *colloc.Plan, in *input) error {
 	if others > 0 {
 		more = fmt.Sprintf(" (and %d more; -v names them)", others)
 	}
-	return fmt.Errorf("%stask %q needs %v, the largest GPU offers %v: plan it on a larger GPU, or with a smaller batch%s", in.places[first.ID], first.ID, first.Memory, first.Largest, more)
+	return cli.Usage("%stask %q needs %v, the largest GPU offers %v: plan it on a larger GPU, or with a smaller batch%s", in.places[first.ID], first.ID, first.Memory, first.Largest, more)
 }
 
 // write writes the answer as text or JSON.

@@ -99,7 +99,7 @@ func TestFaults(t *testing.T) {
 		{[]string{tasks, "-gpus", "T4"}, "-gpus stands behind a file: flags come first"},
 		{[]string{"-gpus", "T4", t.TempDir()}, "says what each file lacks"},
 		{[]string{"-gpus", "8xT4", write(t, "faults.json", `{"tasks": [{"id": "a", "training": {"batch_size": 1}, "weight": -1}, {"id": "b", "training": {"batch_size": 1}, "weight": -1}]}`)}, "Weight"},
-		{[]string{"-colour"}, "-h explains"},
+		{[]string{"-colour"}, "see -h"},
 	} {
 		status, out, errs := call(test.args...)
 		if status != 2 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, test.want) {

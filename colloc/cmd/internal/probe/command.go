@@ -2,8 +2,6 @@ package probe
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -42,15 +40,8 @@ usage: colloc profile [flags] -- COMMAND...
 // run is the program but for the process around it; it returns the exit status.
 func run(ctx context.Context, args []string, s cli.Streams, signals <-chan os.Signal) int {
 	o := &options{}
-	switch err := o.parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		cli.Explain(s.Out, help, o.flags(), `
-exit status: that of the command; 2 for wrong usage, no GPU, or one that is not alone; 1 if the file could not be written
-`)
-		return exitOK
-	case err != nil:
-		fmt.Fprintf(s.Err, "colloc profile: %v; -h explains\n", err)
-		return exitUsage
+	if err := o.parse(args, s.Out); err != nil {
+		return cli.Exit(s.Err, "colloc profile", err)
 	}
 	status, err := o.watch(ctx, s, signals)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -72,9 +73,10 @@ func (o *options) flags() *flag.FlagSet {
 }
 
 // parse reads the arguments.
-func (o *options) parse(args []string) error {
+func (o *options) parse(args []string, w io.Writer) error {
 	f := o.flags()
-	if err := cli.Parse(f, args); err != nil {
+	const after = "\nexit status: that of the command; 2 for wrong usage, no GPU, or one that is not alone; 1 if the file could not be written\n"
+	if err := cli.Parse(f, args, w, help, after); err != nil {
 		return err
 	}
 	o.command = f.Args()
@@ -94,7 +96,7 @@ func (o *options) parse(args []string) error {
 		{o.out == "", "-o: want the name of a file"},
 	} {
 		if c.wrong {
-			return errors.New(c.text)
+			return cli.Usage("%s; see -h", c.text)
 		}
 	}
 	if o.id == "" && len(o.command) > 0 {
@@ -110,14 +112,14 @@ func (o *options) mayReplace() error {
 	_, err := taskfile.ReadFile(o.out)
 	var fault *taskfile.Error
 	if errors.As(err, &fault) {
-		return fmt.Errorf("-o %s is there and is no task file (%w): choose another name", o.out, err)
+		return cli.Usage("-o %s is there and is no task file (%w): choose another name", o.out, err)
 	}
 	if info, err := os.Stat(o.out); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("-o %s is no file: choose another name", o.out)
+		return cli.Usage("-o %s is no file: choose another name", o.out)
 	}
 	f, err := os.CreateTemp(filepath.Dir(o.out), ".colloc-*") // before the training runs for hours
 	if err != nil {
-		return fmt.Errorf("-o %s cannot be written (%w): choose another name", o.out, err)
+		return cli.Usage("-o %s cannot be written (%w): choose another name", o.out, err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

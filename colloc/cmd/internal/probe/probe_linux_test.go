@@ -432,7 +432,7 @@ func TestUsage(t *testing.T) {
 		{"-o nowhere/task.json -- true", "cannot be written"},
 		{"-gpu 7 -- true", `there is no GPU "7"`},
 		{"-step x -- true", "no group named step"},
-		{"-colour", "-h explains"},
+		{"-colour", "see -h"},
 	} {
 		status, stdout, stderr := call(t, nil, strings.Fields(tt.args)...)
 		if status != 2 || stdout != "" || !strings.Contains(stderr, tt.says) {

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"errors"
 	"flag"
 	"io"
 	"slices"
@@ -123,17 +122,13 @@ func (o *options) flags() *flag.FlagSet {
 	return f
 }
 
-// parseOptions reads the command line; nil without an error means that help was
-// asked for and printed.
+// parseOptions reads the command line.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	o := &options{}
 	f := o.flags()
-	switch err := cli.Parse(f, args); {
-	case errors.Is(err, flag.ErrHelp):
-		cli.Explain(stdout, help+strings.Join(policyNames(), ", ")+".\n\n", f, "\nexit status: 0, 2 for wrong input, 1 for anything else that fails\n")
-		return nil, nil //nolint:nilnil // documented
+	switch err := cli.Parse(f, args, stdout, help+strings.Join(policyNames(), ", ")+".\n\n", "\nexit status: 0, 2 for wrong input, 1 for anything else that fails\n"); {
 	case err != nil:
-		return nil, cli.Usage("%w; see -h", err)
+		return nil, err
 	case f.NArg() > 0:
 		return nil, cli.Usage("%q: no argument is expected; see -h", f.Arg(0))
 	case o.trace == "" && o.pairs == "" && o.published == "":

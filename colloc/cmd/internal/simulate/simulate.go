@@ -42,7 +42,7 @@ func Program() cli.Program {
 // run is the command but for what it says of errors.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parseOptions(args, stdout)
-	if err != nil || o == nil {
+	if err != nil {
 		return err
 	}
 	if o.published != "" && isMeasured(o.published) {

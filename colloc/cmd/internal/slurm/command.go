@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
 )
 
@@ -68,18 +66,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		fmt.Fprintf(p.stderr, "colloc slurm: want new, add, plan, submit, watch, advise, decide or shadow, not %q; see -h\n", name)
 		return 2
 	}
-	err := command(ctx, args[1:])
-	var mistake usage.Error
-	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.As(err, &mistake):
-		fmt.Fprintf(p.stderr, "colloc slurm %s: %v\n", name, err)
-		return 2
-	default:
-		fmt.Fprintf(p.stderr, "colloc slurm %s: %v\n", name, err)
-		return 1
-	}
+	return cli.Exit(p.stderr, "colloc slurm "+name, command(ctx, args[1:]))
 }
 
 const help = `Slurm brings a sweep of training tasks to a Slurm cluster so that tasks which

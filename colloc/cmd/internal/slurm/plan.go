@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/slurm/decisions"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
@@ -37,7 +38,7 @@ func (p *program) plan(ctx context.Context, args []string) error {
 		return err
 	}
 	if *every < 0 || *every > 0 && *decisions == "" {
-		return wrong("-every is %v: want more than 0, and -decisions", *every)
+		return cli.Usage("-every is %v: want more than 0, and -decisions", *every)
 	}
 	look, show := p, func(out *outline) error { return p.explain(out, *scripts) }
 	if *asJSON {

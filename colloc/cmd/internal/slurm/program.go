@@ -10,7 +10,6 @@ import (
 	"example.com/colloc/colloc/cmd/internal/shadow"
 	"example.com/colloc/colloc/cmd/internal/slurm/decisions"
 	"example.com/colloc/colloc/cmd/internal/slurm/front"
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
 )
 
@@ -64,9 +63,6 @@ func (p *program) advise(ctx context.Context, args []string) error {
 	return front.Advise(ctx, args, p.client, p.now(), p.stdout)
 }
 
-// wrong is input that is wrong, as opposed to something that failed.
-func wrong(format string, args ...any) error { return usage.Wrong(format, args...) }
-
 // parse reads the flags of one subcommand, whose help begins with about; nothing may
 // follow them.
 func (p *program) parse(f *flag.FlagSet, args []string, about string) error {
@@ -74,11 +70,11 @@ func (p *program) parse(f *flag.FlagSet, args []string, about string) error {
 		p.flags(f)
 		return flag.ErrHelp
 	}
-	if err := usage.Parse(f, args, p.stdout, "", about); err != nil {
+	if err := cli.ParsePart(f, args, p.stdout, "slurm", "", about); err != nil {
 		return err
 	}
 	if f.NArg() != 0 {
-		return wrong("%d operands, want 0; see -h", f.NArg())
+		return cli.Usage("%d operands, want 0; see -h", f.NArg())
 	}
 	return nil
 }
@@ -102,7 +98,7 @@ func (p *program) shadow(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := o.Check(); err != nil {
-		return wrong("%w", err)
+		return cli.Usage("%w", err)
 	}
 	if err := p.through(rest); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/slurm/settings"
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
@@ -60,11 +60,11 @@ type entry struct {
 // readSweep reads and checks the file.
 func readSweep(path string) (*sweep, error) {
 	if path == "" {
-		return nil, wrong("-sweep names no file; see -h")
+		return nil, cli.Usage("-sweep names no file; see -h")
 	}
 	file, err := taskfile.ReadFile(path)
 	if err != nil {
-		return nil, usage.Error{Err: err}
+		return nil, cli.Usage("%w", err)
 	}
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -72,10 +72,10 @@ func readSweep(path string) (*sweep, error) {
 	}
 	s := &sweep{byID: make(map[string]*entry), gone: make(map[string]bool)}
 	if err := taskfile.Section(file.Slurm, &s.Settings); err != nil {
-		return nil, wrong("%s: slurm: %w", path, err)
+		return nil, cli.Usage("%s: slurm: %w", path, err)
 	}
 	if err := s.Sound(); err != nil {
-		return nil, wrong("%s: slurm: %w", path, err)
+		return nil, cli.Usage("%s: slurm: %w", path, err)
 	}
 	s.dir, s.given = filepath.Dir(full), s.Constraint
 	if me, err := user.Current(); err == nil {
@@ -87,10 +87,10 @@ func readSweep(path string) (*sweep, error) {
 	for i := range file.Tasks {
 		e := &entry{Task: file.Tasks[i]}
 		if len(e.Command) == 0 {
-			return nil, wrong("%s: task %q: command is missing", e.Place(), e.ID)
+			return nil, cli.Usage("%s: task %q: command is missing", e.Place(), e.ID)
 		}
 		if e.task, err = e.Colloc(); err != nil {
-			return nil, wrong("%s: task %q: %w", e.Place(), e.ID, err)
+			return nil, cli.Usage("%s: task %q: %w", e.Place(), e.ID, err)
 		}
 		if e.Memory == 0 {
 			s.silent++
@@ -198,30 +198,30 @@ func (s *sweep) check(state *site.State) error {
 	}
 	for _, e := range s.tasks {
 		if alone := time.Duration(cmp.Or(e.Time, s.Time)); s.longest > 0 && alone > s.longest && !strings.Contains(s.Partition, ",") {
-			return wrong("%s: task %q: time is %v, but the partition ends jobs after %v: it would wait for ever", e.Place(), e.ID, alone, s.longest)
+			return cli.Usage("%s: task %q: time is %v, but the partition ends jobs after %v: it would wait for ever", e.Place(), e.ID, alone, s.longest)
 		}
 	}
 	for name := range strings.SplitSeq(s.Partition, ",") {
 		if s.Partition != "" && !slices.Contains(names, name) {
-			return wrong("%w %q: the cluster has %s", site.ErrPartition, name, strings.Join(names, ", "))
+			return cli.Usage("%w %q: the cluster has %s", site.ErrPartition, name, strings.Join(names, ", "))
 		}
 	}
 	if strings.ContainsAny(s.Constraint, "[]()*,") {
-		return wrong("constraint %q: want features joined by & and |", s.Constraint)
+		return cli.Usage("constraint %q: want features joined by & and |", s.Constraint)
 	}
 	if n := slices.IndexFunc(state.Nodes, func(n site.Node) bool { return s.Suits(&n) }); n < 0 && s.Constraint != "" && len(state.Nodes) > 0 {
-		return wrong("constraint %q: no node of the partition has these features", s.Constraint)
+		return cli.Usage("constraint %q: no node of the partition has these features", s.Constraint)
 	}
 	if s.Constraint = s.given; s.GPUMemory > 0 || s.own() {
 		var err error
 		if s.kind, err = s.Kind(state); err != nil {
-			return wrong("gpu_memory: %w", err)
+			return cli.Usage("gpu_memory: %w", err)
 		}
 		s.Constraint = settings.Both(s.given, s.kind.Constraint)
 	}
 	for kind, product := range s.Models {
 		if _, ok := profile.LookupGPU(product); !ok {
-			return wrong("models: %q stands for %q, which is not in the catalogue", kind, product)
+			return cli.Usage("models: %q stands for %q, which is not in the catalogue", kind, product)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
@@ -40,7 +41,7 @@ func (p *program) follow(ctx context.Context, args []string) error {
 	}
 	defer unlock()
 	if len(d.record.Sets) == 0 {
-		return wrong("%s is not there, or empty: submit first", *d.submitted)
+		return cli.Usage("%s is not there, or empty: submit first", *d.submitted)
 	}
 	w := newSteward(p, d)
 	w.chatty = true
@@ -189,7 +190,7 @@ func (p *program) teach(d *desk, set *set, jobs map[site.JobID]site.JobInfo) (bo
 	s := d.sweep
 	gpu, ok := profile.LookupGPU(set.Product)
 	if !ok {
-		return false, wrong("product %q is not in the catalogue", set.Product)
+		return false, cli.Usage("product %q is not in the catalogue", set.Product)
 	}
 	o := colloc.Observation{GPU: gpu, Mechanism: set.Mechanism}
 	useful := false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/station/account"
 	"example.com/colloc/colloc/station/api"
 )
@@ -28,7 +29,7 @@ func (p *program) account(ctx context.Context, args []string) error {
 		until = now
 	}
 	if !from.Before(until) {
-		return wrong("-from: want a date before that of -until, and before now")
+		return cli.Usage("-from: want a date before that of -until, and before now")
 	}
 	client := p.client()
 	defer client.Close()

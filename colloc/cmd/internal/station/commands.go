@@ -89,7 +89,6 @@ func (p *program) run(ctx context.Context, args []string) int {
 	}
 	p.command = all[at]
 	err := p.command.run(p, ctx, args[1:])
-	var usage usageError
 	var silent silentError
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
@@ -99,11 +98,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
 	}
-	fmt.Fprintf(p.streams.Err, "colloc station %s: %v\n", name, err)
-	if errors.As(err, &usage) || errors.Is(err, &api.Error{Code: api.Invalid}) {
-		return exitUsage
+	if errors.Is(err, &api.Error{Code: api.Invalid}) {
+		err = cli.Usage("%w", err)
 	}
-	return exitFailed
+	return cli.Exit(p.streams.Err, "colloc station "+name, err)
 }
 
 // help is what -h says.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
 )
@@ -138,7 +139,7 @@ func (p *program) reserve(ctx context.Context, args []string) error {
 	}
 	var err error
 	if r.Until, err = parseUntil(until, p.now()); err != nil {
-		return usageError{err}
+		return cli.Usage("%w", err)
 	}
 	r.GPUs = f.Args()
 	return p.close(ctx, r)

@@ -3,7 +3,6 @@ package station
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -38,13 +37,6 @@ type program struct {
 	flags   func(*flag.FlagSet) // if set gets the flags of the subcommand, which then does nothing
 }
 
-// usageError is input that is wrong, as opposed to something that failed.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func wrong(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // silentError ends with a status and says nothing more.
 type silentError struct{ status int }
 
@@ -59,18 +51,15 @@ func (p *program) parse(f *flag.FlagSet, args []string, about string, least, mos
 		return flag.ErrHelp
 	}
 	late := func(word string) bool { return len(word) > 1 && word[0] == '-' }
-	switch err := cli.Parse(f, args); {
-	case errors.Is(err, flag.ErrHelp):
-		cli.Explain(p.streams.Out, fmt.Sprintf("usage: colloc station %s [flags]%s\n\n%s\n\nflags:\n", f.Name(), p.command.operands, about), f, "")
-		return err
+	switch err := cli.ParsePart(f, args, p.streams.Out, "station", p.command.operands, about); {
 	case err != nil:
-		return wrong("%w; see -h", err)
+		return err
 	case f.NArg() < least:
-		return wrong("want%s; see -h", p.command.operands)
+		return cli.Usage("want%s; see -h", p.command.operands)
 	case p.command.name != "submit" && slices.ContainsFunc(f.Args(), late): // of submit it is the command's
-		return wrong("%q: flags come first: colloc station %s [flags]%s", f.Arg(slices.IndexFunc(f.Args(), late)), f.Name(), p.command.operands)
+		return cli.Usage("%q: flags come first: colloc station %s [flags]%s", f.Arg(slices.IndexFunc(f.Args(), late)), f.Name(), p.command.operands)
 	case most >= 0 && f.NArg() > most:
-		return wrong("%q: nothing is expected here; see -h", f.Arg(most))
+		return cli.Usage("%q: nothing is expected here; see -h", f.Arg(most))
 	}
 	return nil
 }

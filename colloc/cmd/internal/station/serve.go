@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/station"
 	"example.com/colloc/colloc/station/api"
@@ -69,10 +70,10 @@ func (p *program) serve(ctx context.Context, args []string) error {
 		return err
 	}
 	if !o.me && os.Geteuid() != 0 {
-		return wrong("-me=false: only root may run jobs as other users")
+		return cli.Usage("-me=false: only root may run jobs as other users")
 	}
 	if o.config.PerGPU < 1 || o.config.MaxQueued < 1 {
-		return wrong("-per-gpu and -max-queued: want 1 or more")
+		return cli.Usage("-per-gpu and -max-queued: want 1 or more")
 	}
 	if p.socket == "" {
 		p.socket = api.OwnSocket()
@@ -222,12 +223,12 @@ func (p *program) host(ctx context.Context, o *serving) (err error) {
 	}
 	found, err := gpus.Open(ctx, o.fake, filepath.Join(o.dir, "fake"))
 	if err != nil {
-		return usageError{err}
+		return cli.Usage("%w", err)
 	}
 	defer func() { err = errors.Join(err, found.Source.Close()) }()
 	c, err := o.settings(found)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage("%w", err)
 	}
 	if o.me && o.fake == "" && p.socket != api.SystemSocket {
 		o.noteOther(ctx, api.SystemSocket, c.GPUs)
@@ -238,7 +239,7 @@ func (p *program) host(ctx context.Context, o *serving) (err error) {
 	}
 	quiet, err := o.notifier(&c, p.streams.Err)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage("%w", err)
 	}
 	defer quiet()
 	s, err := station.New(ctx, c)

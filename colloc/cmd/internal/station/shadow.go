@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/cmd/internal/shadow"
 )
@@ -27,7 +28,7 @@ func (p *program) shadow(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if err := o.Check(); err != nil {
-		return wrong("%w", err)
+		return cli.Usage("%w", err)
 	}
 	if o.Report {
 		return o.Run(ctx, nil, p.streams)
@@ -41,7 +42,7 @@ func (p *program) shadow(ctx context.Context, args []string) (err error) {
 	}
 	host, err := gpus.Open(ctx, *fake, dir)
 	if err != nil {
-		return wrong("%w", err)
+		return cli.Usage("%w", err)
 	}
 	defer func() { err = errors.Join(err, host.Source.Close()) }()
 	look := shadow.Host{Source: host.Source, Devices: host.Devices, Now: p.now}

@@ -59,7 +59,7 @@ func (p *program) submit(ctx context.Context, args []string) error {
 	}
 	tasks, err := o.tasks(f.Args(), p)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage("%w", err)
 	}
 	client := p.client()
 	defer client.Close()

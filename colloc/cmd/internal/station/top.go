@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/internal/plain"
@@ -51,7 +52,7 @@ func (p *program) top(ctx context.Context, args []string) error {
 		return err
 	}
 	if every < 100*time.Millisecond {
-		return wrong("-every %v: want 100ms or more", every)
+		return cli.Usage("-every %v: want 100ms or more", every)
 	}
 	file, ok := p.streams.Out.(*os.File)
 	if p.asJSON || !ok || !term.IsTerminal(int(file.Fd())) {

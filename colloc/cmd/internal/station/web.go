@@ -30,7 +30,7 @@ func (w *web) open(socket string, decider http.Handler, out io.Writer) (closer f
 	}
 	l, usage, err := cli.Loopback("http", w.address)
 	if usage != nil {
-		return nil, usageError{usage}
+		return nil, cli.Usage("%w", usage)
 	}
 	if err != nil {
 		return nil, err

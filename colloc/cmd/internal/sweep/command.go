@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -91,14 +90,8 @@ func statusOf(s os.Signal) int {
 // run is the program but for the process around it.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, signals <-chan os.Signal) int {
 	o := &options{}
-	err := o.parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		usage(stdout)
-		return exitOK
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "colloc sweep: %v; -h explains\n", err)
-		return exitUsage
+	if err := o.parse(args, stdout); err != nil {
+		return cli.Exit(stderr, "colloc sweep", err)
 	}
 	status, err := o.run(args, stdin, stdout, signals)
 	if err != nil {
@@ -109,7 +102,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, signals <-cha
 
 // run prepares the sweep; up to its start all errors are wrong usage.
 func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals <-chan os.Signal) (status int, err error) {
-	jobs, err := o.jobs(stdin)
+	jobs, err := o.grid.Of(o.command, stdin)
 	if err != nil {
 		return exitUsage, err
 	}

@@ -32,17 +32,17 @@ type invocation struct {
 func (o *options) recall(args []string) error {
 	text, err := os.ReadFile(filepath.Join(o.logs, argsName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("-resume: %s is not the folder of a sweep", o.logs)
+		return cli.Usage("-resume: %s is not the folder of a sweep", o.logs)
 	}
 	if err != nil {
-		return fmt.Errorf("-resume: %w", err)
+		return cli.Usage("-resume: %w", err)
 	}
 	var saved invocation
 	if err := json.Unmarshal(text, &saved); err != nil {
-		return fmt.Errorf("-resume: %s: %w", filepath.Join(o.logs, argsName), err)
+		return cli.Usage("-resume: %s: %w", filepath.Join(o.logs, argsName), err)
 	}
 	if dir, err := os.Getwd(); err == nil && dir != saved.Dir {
-		return fmt.Errorf("-resume: the sweep was started in %s: go there", saved.Dir)
+		return cli.Usage("-resume: the sweep was started in %s: go there", saved.Dir)
 	}
 	if len(o.command) > 0 || o.grid.File != "" {
 		return nil // it is all said again
@@ -50,12 +50,12 @@ func (o *options) recall(args []string) error {
 	*o = options{}
 	f := o.flagSet()
 	o.given = make(map[string]bool)
-	if err := cli.Parse(f, saved.Args); err != nil {
-		return fmt.Errorf("-resume: %s: %w", filepath.Join(o.logs, argsName), err)
+	if err := cli.Parse(f, saved.Args, io.Discard, "", ""); err != nil {
+		return cli.Usage("-resume: %s: %w", filepath.Join(o.logs, argsName), err)
 	}
 	o.command = f.Args()
 	o.given = make(map[string]bool) // lists that are given again are other lists
-	if err := cli.Parse(f, args); err != nil {
+	if err := cli.Parse(f, args, io.Discard, "", ""); err != nil {
 		return err
 	}
 	return o.check()

@@ -64,7 +64,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{"help", "-h", 0, nil},
 		{"nothing", "", 2, []string{"no command: write it after --"}},
-		{"unknown flag", "-colour -- true", 2, []string{"-colour", "-h explains"}},
+		{"unknown flag", "-colour -- true", 2, []string{"-colour", "see -h"}},
 		{"parameter", "-p lr=1,,2 -- true {lr}", 2, []string{`invalid value "lr=1,,2" for flag -p: column 6`}},
 		{"halt", "-halt soon,fail=x -- true", 2, []string{"flag -halt: column 11"}},
 		{"memory", "-mem-floor lots -- true", 2, []string{"flag -mem-floor"}},

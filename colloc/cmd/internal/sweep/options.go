@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -155,10 +154,10 @@ func (o *options) profileFlags(f *flag.FlagSet) {
 	f.Int64Var(&o.steps, "steps", 0, "a task takes `N` steps, if it does not say so itself")
 }
 
-// parse reads the arguments; what it does not like is wrong usage.
-func (o *options) parse(args []string) error {
+// parse reads the arguments.
+func (o *options) parse(args []string, w io.Writer) error {
 	f := o.flagSet()
-	if err := cli.Parse(f, args); err != nil {
+	if err := cli.Parse(f, args, w, before, after); err != nil {
 		return err
 	}
 	o.command = f.Args()
@@ -168,9 +167,9 @@ func (o *options) parse(args []string) error {
 	return o.recall(args)
 }
 
-// usage explains the flags.
-func usage(w io.Writer) {
-	cli.Explain(w, `Sweep runs a training program many times on the GPUs of this host and lets as
+// What -h says before and after the flags.
+const (
+	before = `Sweep runs a training program many times on the GPUs of this host and lets as
 many tasks share a GPU as finish sooner that way.
 
 usage: colloc sweep [-n N] [-p NAME=LIST]... [flags] -- COMMAND {} {NAME}...
@@ -180,11 +179,12 @@ usage: colloc sweep [-n N] [-p NAME=LIST]... [flags] -- COMMAND {} {NAME}...
   colloc sweep -n 8 -- python train.py --seed {}
   colloc sweep -p lr=1e-4..1e-1:x10 -p seed=0..4 -- python train.py --lr {lr} --seed {seed}
 
-`, new(options).flagSet(), `
+`
+	after = `
 exit status: 0 all tasks succeeded, 1 some did not, 2 wrong usage or no GPU, 130 interrupted
 "go doc example.com/colloc/colloc/cmd/internal/sweep" has the grammar of lists and files and the columns of the job log.
-`)
-}
+`
+)
 
 // check finds flags that make no sense, or not together.
 func (o *options) check() error {
@@ -193,9 +193,6 @@ func (o *options) check() error {
 		wrong bool
 		text  string
 	}{
-		{len(o.command) == 0 && o.grid.File == "" && !resume, "no command: write it after --, or give a file of commands with -f"},
-		{len(o.command) > 0 && o.grid.File != "", "a command and -f FILE: want one of them"},
-		{o.grid.Repeats < 0 || o.grid.Repeats > grammar.MaxTasks, fmt.Sprintf("-n %d: want 0 to %d", o.grid.Repeats, grammar.MaxTasks)},
 		{!slices.Contains(stationWords(), o.station), fmt.Sprintf("-station %q: want auto, yes or no", o.station)},
 		{o.perGPU < 1, fmt.Sprintf("-per-gpu %d: want 1 or more", o.perGPU)},
 		{o.taskGPUs < 1, fmt.Sprintf("-gpus-per-task %d: want 1 or more", o.taskGPUs)},
@@ -209,19 +206,14 @@ func (o *options) check() error {
 		{o.asJSON && o.follow, "-json and -follow: what tasks print is no JSON"},
 	} {
 		if c.wrong {
-			return errors.New(c.text)
+			return cli.Usage("%s; see -h", c.text)
 		}
 	}
 	if o.ownStep && o.step != "" {
 		groups := regexp.MustCompile(o.step).SubexpNames()
 		if !slices.ContainsFunc([]string{"step", "seconds", "rate"}, func(name string) bool { return slices.Contains(groups, name) }) {
-			return fmt.Errorf("-step %q: want a group named step, seconds or rate: (?P<step>[0-9]+)", o.step)
+			return cli.Usage("-step %q: want a group named step, seconds or rate: (?P<step>[0-9]+)", o.step)
 		}
 	}
 	return nil
-}
-
-// jobs returns the tasks that the options ask for.
-func (o *options) jobs(stdin io.Reader) ([]grammar.Job, error) {
-	return o.grid.Of(o.command, stdin)
 }

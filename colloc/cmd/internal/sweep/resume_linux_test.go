@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,7 +57,7 @@ func TestAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := &options{}
-	if err := again.parse([]string{"-logs", dir, "-resume", "-gpus", "2", "-gpus", "3", "-p", "c=3"}); err != nil {
+	if err := again.parse([]string{"-logs", dir, "-resume", "-gpus", "2", "-gpus", "3", "-p", "c=3"}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	if want := []nvmlx.DeviceID{"2", "3"}; !slices.Equal(again.gpus, want) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -197,7 +198,7 @@ func TestStationFlag(t *testing.T) {
 		t.Errorf("without a GPU of its own it prints %s", out)
 	}
 	o := &options{}
-	if err := o.parse([]string{"-per-gpu", "1", "--", "true"}); err != nil {
+	if err := o.parse([]string{"-per-gpu", "1", "--", "true"}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	if c, _, note, err := o.findStation(t.Context()); c != nil || err != nil || !strings.Contains(note, "cannot heed -per-gpu") {
@@ -205,7 +206,7 @@ func TestStationFlag(t *testing.T) {
 	}
 	for _, args := range [][]string{{"-station", "no", "--", "true"}, {"-fake-gpus", gpusFile, "--", "true"}} {
 		o := &options{}
-		if err := o.parse(args); err != nil {
+		if err := o.parse(args, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		if c, _, _, err := o.findStation(t.Context()); c != nil || err != nil {

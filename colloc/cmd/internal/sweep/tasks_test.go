@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -12,10 +13,10 @@ import (
 // commands lists the tasks that a command line means, one a line.
 func commands(args ...string) ([]string, error) {
 	o := &options{}
-	if err := o.parse(args); err != nil {
+	if err := o.parse(args, io.Discard); err != nil {
 		return nil, err
 	}
-	jobs, err := o.jobs(strings.NewReader(fileOfCommands))
+	jobs, err := o.grid.Of(o.command, strings.NewReader(fileOfCommands))
 	var lines []string
 	for _, j := range jobs {
 		line := j.ID + ": " + grammar.QuoteWords(j.Command)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
+	"example.com/colloc/colloc/cmd/internal/cli"
 )
 
 const aboutDecide = `Decide prints where the plan wants a task: "node=g1 gres=shard:a100i1:4", or
@@ -45,14 +45,14 @@ func (a *asking) flags() *flag.FlagSet {
 func Decide(args []string, now time.Time, out io.Writer) error {
 	a := &asking{}
 	f := a.flags()
-	if err := usage.Parse(f, args, out, "TASK [UID]", aboutDecide); err != nil {
+	if err := cli.ParsePart(f, args, out, "slurm", " TASK [UID]", aboutDecide); err != nil {
 		return err
 	}
 	if f.NArg() < 1 || f.NArg() > 2 {
-		return usage.Wrong("%d operands, want TASK or TASK UID; see -h", f.NArg())
+		return cli.Usage("%d operands, want TASK or TASK UID; see -h", f.NArg())
 	}
 	if a.path == "" {
-		return usage.Wrong("-decisions names no file; see -h")
+		return cli.Usage("-decisions names no file; see -h")
 	}
 	all, err := read(a.path, f.Arg(1))
 	if err != nil || all == nil {

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/internal/owner"
 )
@@ -93,11 +93,11 @@ func read(path, uid string) (*File, error) {
 	}
 	data, err := bounded(path)
 	if err != nil {
-		return nil, usage.Error{Err: err}
+		return nil, cli.Usage("%w", err)
 	}
 	var all File
 	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, usage.Wrong("%s: %w", path, err)
+		return nil, cli.Usage("%s: %w", path, err)
 	}
 	if uid != "" && uid != strconv.Itoa(all.UID) {
 		return nil, nil //nolint:nilnil // nobody decided for this user

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/internal/filelock"
 	"example.com/colloc/internal/replace"
 )
@@ -46,7 +46,7 @@ func Load[T any](path string, read func(io.Reader) (T, error), otherwise func() 
 	defer f.Close()
 	v, err := read(f)
 	if err != nil {
-		err = usage.Wrong("%s: %w", path, err)
+		err = cli.Usage("%s: %w", path, err)
 	}
 	return v, err
 }

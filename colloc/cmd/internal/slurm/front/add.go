@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/taskfile"
 )
 
@@ -31,12 +31,12 @@ func (m *making) addFlags() *flag.FlagSet {
 func Add(args []string, in io.Reader, out io.Writer) error {
 	m := &making{}
 	f := m.addFlags()
-	if err := usage.Parse(f, args, out, "SWEEP [--] COMMAND", aboutAdd); err != nil {
+	if err := cli.ParsePart(f, args, out, "slurm", " SWEEP [--] COMMAND", aboutAdd); err != nil {
 		return err
 	}
 	rest := f.Args()
 	if len(rest) == 0 {
-		return usage.Wrong("want the SWEEP file and a command; see -h")
+		return cli.Usage("want the SWEEP file and a command; see -h")
 	}
 	m.path, rest = rest[0], rest[1:]
 	if len(rest) > 0 && rest[0] == "--" {
@@ -44,7 +44,7 @@ func Add(args []string, in io.Reader, out io.Writer) error {
 	}
 	more, err := m.make(rest, in)
 	if err != nil {
-		return usage.Error{Err: err}
+		return cli.Usage("%w", err)
 	}
 	unlock, err := files.Lock(m.path+".lock", true)
 	if err != nil {
@@ -53,7 +53,7 @@ func Add(args []string, in io.Reader, out io.Writer) error {
 	defer unlock()
 	file, err := taskfile.ReadFile(m.path)
 	if err != nil {
-		return usage.Error{Err: err}
+		return cli.Usage("%w", err)
 	}
 	info, err := os.Stat(m.path)
 	if err != nil {

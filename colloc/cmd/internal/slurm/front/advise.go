@@ -13,7 +13,6 @@ import (
 
 	"example.com/colloc/colloc/advise"
 	"example.com/colloc/colloc/cmd/internal/cli"
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
@@ -98,11 +97,11 @@ func cut(s string, sep byte) (before, after string, found bool) {
 func Advise(ctx context.Context, args []string, client *slurm.Client, now time.Time, out io.Writer) error {
 	q := &question{}
 	f := q.flags()
-	if err := usage.Parse(f, args, out, "", aboutAdvise); err != nil {
+	if err := cli.ParsePart(f, args, out, "slurm", "", aboutAdvise); err != nil {
 		return err
 	}
 	if f.NArg() > 0 || q.site == (len(q.points) > 0) || !q.site && q.past+q.scripts != "" {
-		return usage.Wrong("want -point, or -site, and nothing after the flags; see -h")
+		return cli.Usage("want -point, or -site, and nothing after the flags; see -h")
 	}
 	if q.site {
 		return q.page(ctx, client, out)
@@ -118,7 +117,7 @@ func Advise(ctx context.Context, args []string, client *slurm.Client, now time.T
 	cluster := state.Cluster()
 	a, err := sizing.Advise(q.need, cluster)
 	if err != nil {
-		return usage.Error{Err: err}
+		return cli.Usage("%w", err)
 	}
 	fmt.Fprint(out, a)
 	for _, line := range q.missing(a, &cluster) {

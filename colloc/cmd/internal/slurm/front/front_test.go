@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/taskfile"
 )
@@ -41,7 +41,7 @@ func TestNew(t *testing.T) {
 		{name: "no time", args: "-signal USR2@soon -- x", err: "want NAME@SECONDS"},
 		{name: "model", args: "-model a -- x", err: "want TYPE=PRODUCT"},
 		{name: "product", args: "-model a=Z9000 -- x", err: "a product that colloc knows"},
-		{name: "repeats", args: "-n -3 -- x", err: "-n -3: want 0 or more"},
+		{name: "repeats", args: "-n -3 -- x", err: "-n -3: want 0 to 100000"},
 		{name: "busy", args: "-gpu T4 -busy 2 -- x", err: "-busy 2: want 0 to 1"},
 		{name: "no number", args: "-gpu T4 -busy nan -- x", err: "-busy NaN: want 0 to 1"},
 		{name: "time", args: "-time -2h -- x", err: "time is -2h0m0s"},
@@ -51,8 +51,7 @@ func TestNew(t *testing.T) {
 			_ = os.Remove(path)
 			err := New(append([]string{"-sweep", path}, strings.Fields(tt.args)...), strings.NewReader(tt.stdin), &bytes.Buffer{})
 			if tt.err != "" {
-				var mistake usage.Error
-				if !errors.As(err, &mistake) || !strings.Contains(err.Error(), tt.err) {
+				if !errors.Is(err, cli.ErrUsage) || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("%v, want a mistake with %q", err, tt.err)
 				}
 				return

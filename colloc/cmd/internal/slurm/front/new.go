@@ -17,7 +17,6 @@ import (
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/cmd/internal/slurm/settings"
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/profile"
@@ -127,15 +126,15 @@ func (m *making) warning(s string) error {
 func New(args []string, in io.Reader, out io.Writer) error {
 	m := &making{}
 	f := m.flags()
-	if err := usage.Parse(f, args, out, "[--] COMMAND", aboutNew); err != nil {
+	if err := cli.ParsePart(f, args, out, "slurm", " [--] COMMAND", aboutNew); err != nil {
 		return err
 	}
 	file, err := m.make(f.Args(), in)
 	if err != nil {
-		return usage.Error{Err: err}
+		return cli.Usage("%w", err)
 	}
 	if _, err := os.Lstat(m.path); !errors.Is(err, fs.ErrNotExist) {
-		return usage.Wrong("%s is there: -sweep names another", m.path)
+		return cli.Usage("%s is there: -sweep names another", m.path)
 	}
 	if err := taskfile.WriteFile(m.path, file); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/colloc/colloc/cmd/internal/slurm/usage"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/gain"
 	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/colloc/slurm"
@@ -42,7 +42,7 @@ func (q *whole) page(ctx context.Context, client *slurm.Client, out io.Writer) e
 	}
 	groups := groupsOf(state)
 	if len(groups) == 0 {
-		return usage.Wrong("this cluster has no GPUs that Slurm knows: gres.conf names none")
+		return cli.Usage("this cluster has no GPUs that Slurm knows: gres.conf names none")
 	}
 	shared := false
 	for _, g := range groups {
@@ -143,7 +143,7 @@ func (q *whole) expected(ctx context.Context, shared bool, out io.Writer) error 
 	}
 	log, err := records.ReadFile(q.past, nil)
 	if err != nil {
-		return usage.Error{Err: err}
+		return cli.Usage("%w", err)
 	}
 	for _, closed := range []bool{true, false} {
 		if closed && shared {
