@@ -105,15 +105,15 @@ func TestTest(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	f := &fake{answers: map[string][]Output{"scancel": {{}}, "scontrol release": {{}}}}
+	f := &fake{answers: map[string][]Output{"scancel": {{}}, "scontrol": {{}}}}
 	c := NewClient(Config{Runner: f})
-	if err := errors.Join(c.Cancel(t.Context()), c.Cancel(t.Context(), 3, 4), c.Release(t.Context(), 5)); err != nil {
+	if err := errors.Join(c.Cancel(t.Context()), c.Cancel(t.Context(), 3, 4), c.Release(t.Context(), 5), c.Requeue(t.Context(), 6, 9*time.Second)); err != nil {
 		t.Error(err)
 	}
 	if err := c.Cancel(t.Context(), -1); err == nil {
 		t.Error("job -1 was cancelled: scancel would read it as an option")
 	}
-	if diff := cmp.Diff([]string{"scancel 3 4", "scontrol release 5"}, f.commands()); diff != "" {
+	if diff := cmp.Diff([]string{"scancel 3 4", "scontrol release 5", "scontrol requeue 6", "scontrol update jobid=6 starttime=now+9"}, f.commands()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
@@ -90,6 +91,18 @@ func (c *Client) Cancel(ctx context.Context, ids ...site.JobID) error {
 // Release lets a job start that was submitted with Hold: scontrol release.
 func (c *Client) Release(ctx context.Context, id site.JobID) error {
 	_, err := c.run(ctx, Command{Args: []string{"scontrol", "release", strconv.FormatInt(int64(id), 10)}})
+	return err
+}
+
+// Requeue puts a job that ended back into the queue, where it keeps its place, and lets it start when some time, in whole
+// seconds, has passed: scontrol requeue. After an error that is not [site.ErrNoCluster] it is not there, or Slurm starts
+// it after two minutes.
+func (c *Client) Requeue(ctx context.Context, id site.JobID, after time.Duration) error {
+	name := strconv.FormatInt(int64(id), 10)
+	if _, err := c.run(ctx, Command{Args: []string{"scontrol", "requeue", name}}); err != nil {
+		return err
+	}
+	_, err := c.run(ctx, Command{Args: []string{"scontrol", "update", "jobid=" + name, fmt.Sprintf("starttime=now+%d", int(after.Seconds()))}})
 	return err
 }
 

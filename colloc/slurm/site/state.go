@@ -182,6 +182,28 @@ func (s *State) Free(node string) (cpus int, memory profile.Bytes) {
 	return max(0, n.CPUs-max(cpus, n.UsedCPUs)), max(0, n.Memory-max(memory, n.UsedMemory))
 }
 
+// Miscounted returns the nodes of which Slurm counts GPUs as used that no job has. A slurmctld that was restarted may
+// give GPUs away before its nodes have told which they are, and then does not take them back: nobody gets them until an
+// administrator runs scontrol reconfigure (22.05). Nodes on which jobs may run that are not among those of the state are
+// left out. Slurm tells of nodes first and of jobs then: ask twice.
+func (s *State) Miscounted() (nodes []string) {
+	cpus := make(map[string]int)
+	for i := range s.Jobs {
+		for _, node := range s.Jobs[i].Nodes {
+			if s.Jobs[i].State.Holds() {
+				cpus[node] += s.Jobs[i].CPUs / len(s.Jobs[i].Nodes)
+			}
+		}
+	}
+	for _, d := range s.Devices() {
+		n := s.Node(d.Node)
+		if d.Unclear && len(d.Jobs) == 0 && n.CPUs > 0 && n.UsedCPUs == cpus[d.Node] && !slices.Contains(nodes, d.Node) {
+			nodes = append(nodes, d.Node)
+		}
+	}
+	return nodes
+}
+
 // Job returns one of the jobs; nil if it is not among them.
 func (s *State) Job(id JobID) *JobInfo {
 	i := slices.IndexFunc(s.Jobs, func(j JobInfo) bool { return j.ID == id })

@@ -398,6 +398,14 @@ func TestHidden(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("not clear (-want +got):\n%s", diff)
 			}
+			if nodes := s.Miscounted(); nodes != nil {
+				t.Errorf("GPUs of %q are counted wrongly: jobs that are not seen may have them", nodes)
+			}
+			s.Nodes[0].UsedCPUs = mine.CPUs // nobody else is there
+			if nodes := s.Miscounted(); slices.Contains(tt.want, true) != slices.Equal(nodes, []string{"n"}) {
+				t.Errorf("GPUs of %q are counted wrongly; not clear are %v", nodes, tt.want)
+			}
+			s.Nodes[0].UsedCPUs = 10
 			if cpus, memory := s.Free("n"); cpus != 6 || memory != 7*profile.GiB {
 				t.Errorf("free are %d CPUs and %v, want 6 and 7 GiB", cpus, memory)
 			}

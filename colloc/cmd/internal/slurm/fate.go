@@ -119,6 +119,7 @@ type past struct {
 	tries  map[string]int // how often it failed
 	turned map[string]int // how often Slurm gave its job no GPU
 	lost   map[string]int // how often its job had to make room
+	again  []site.JobID   // jobs that got no GPU, to be put back in their place
 	all    map[site.JobID]*site.JobInfo
 	others []string // what other sweeps and users run under the same names
 }
@@ -145,6 +146,12 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 		if m.Taken && (f == unknown || f == cancelled && j != nil && len(j.Nodes) == 0) {
 			m.Gone = true // it never ran
 			continue
+		}
+		if f == turnedAway && m.End == fresh && d.keeps && !d.placeless[m.Job] && len(j.Required) == 0 && j.Restarts < oftenTurned {
+			f = active
+			if !slices.Contains(h.again, m.Job) {
+				h.again = append(h.again, m.Job)
+			}
 		}
 		if f.final() {
 			m.End = f

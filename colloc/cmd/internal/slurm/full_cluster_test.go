@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -197,6 +199,25 @@ func (w *crowd) resume(node string) {
 	})
 }
 
+// administrator counts GPUs anew where Slurm counts some as used that no job has, as colloc says: with a restart of
+// slurmctld it may lose any number of them, with us and without, and then no two runs compare.
+func (w *crowd) administrator(ctx context.Context) {
+	client := slurm.NewClient(slurm.Config{Runner: slurm.Exec{Conf: w.c.Conf}})
+	var was []string
+	for ctx.Err() == nil {
+		if state, err := client.State(ctx); err == nil { // slurmctld may be away
+			now := state.Miscounted()
+			if slices.ContainsFunc(now, func(node string) bool { return slices.Contains(was, node) }) {
+				said, err := w.c.Command(ctx, "scontrol", "reconfigure").CombinedOutput()
+				w.t.Logf("GPUs of %v are counted anew: %v %s", now, err, said)
+				now = nil
+			}
+			was = now
+		}
+		rest(ctx, 2*time.Second)
+	}
+}
+
 // run plays one day and returns how long the users' tasks took, from the first
 // submission on, and after how long the jobs of others ended, on average.
 func (w *crowd) run(name string, alone bool) (ours, others float64) {
@@ -207,6 +228,11 @@ func (w *crowd) run(name string, alone bool) (ours, others float64) {
 	if second == 0 {
 		second = nobodyID
 	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	var admin sync.WaitGroup
+	admin.Go(func() { w.administrator(ctx) })
+	defer admin.Wait()
+	defer cancel()
 	half := w.tasks / 2
 	mine := w.folder("mine", os.Getuid(), 0, half, alone)
 	theirs := w.folder("theirs", second, half, w.tasks-half, alone)

@@ -43,6 +43,11 @@ type outline struct {
 	notes   []string
 }
 
+// miscounted is what there is to say of a node of [site.State.Miscounted].
+func miscounted(node string) string {
+	return node + ": Slurm counts GPUs as used that no job has, as it may when slurmctld was restarted: nobody gets them until an administrator runs \"scontrol reconfigure\""
+}
+
 // input is the files that a plan is made from.
 type input struct {
 	path, submitted, learned *string
@@ -69,13 +74,15 @@ type desk struct {
 	record *record
 	models *learned.Models
 
-	impossible map[string]string // tasks that no node takes, and why
-	refusals   map[string]int    // how often a job of a task was impossible
-	looks      int               // at the cluster
-	measured   time.Time         // when Slurm was last asked what jobs hold that run
-	blind      bool              // it does not say that
-	lane       int               // of the next job, where the sweep limits how many run
-	patience   int               // looks until a job that was perhaps submitted must be listed
+	impossible map[string]string   // tasks that no node takes, and why
+	refusals   map[string]int      // how often a job of a task was impossible
+	looks      int                 // at the cluster
+	measured   time.Time           // when Slurm was last asked what jobs hold that run
+	blind      bool                // it does not say that
+	keeps      bool                // jobs that got no GPU are put back in their place
+	placeless  map[site.JobID]bool // jobs that Slurm did not put back
+	lane       int                 // of the next job, where the sweep limits how many run
+	patience   int                 // looks until a job that was perhaps submitted must be listed
 }
 
 // alone opens what it writes to, which no other command does until unlock.
@@ -94,7 +101,7 @@ func (p *program) open(in input) (*desk, error) {
 	if err := p.through(in.rest); err != nil {
 		return nil, err
 	}
-	d := &desk{input: in, impossible: make(map[string]string), refusals: make(map[string]int)}
+	d := &desk{input: in, impossible: make(map[string]string), refusals: make(map[string]int), placeless: make(map[site.JobID]bool)}
 	var err error
 	if d.sweep, err = readSweep(*in.path); err != nil {
 		return nil, err

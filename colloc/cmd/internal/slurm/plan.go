@@ -129,6 +129,9 @@ func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.
 	if pending = s.apartFrom(out, pending); len(pending) == 0 && len(out.own) > 0 {
 		return out, nil
 	}
+	for _, node := range state.Miscounted() {
+		out.notes = append(out.notes, miscounted(node))
+	}
 	m, err := d.ask(out, state, pending)
 	if err != nil {
 		return nil, err

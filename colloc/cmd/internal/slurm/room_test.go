@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,49 @@ func TestFreed(t *testing.T) {
 		if n := strings.Count(out.String(), want); n != 1 {
 			t.Errorf("%q is said %d times, want once:\n%s", want, n, &out)
 		}
+	}
+}
+
+// A job that goes to any GPU and got none goes back to its place in the queue, twice at most; the tasks of one that is
+// bound to a node are planned anew.
+func TestPlaceKept(t *testing.T) {
+	for _, tt := range []struct {
+		name, more string
+		kept       bool
+	}{
+		{"any GPU", `"restart_cnt": 1`, true},
+		{"for the third time", `"restart_cnt": 2`, false},
+		{"bound to a node", `"required_nodes": "n"`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			folder(t)
+			s := &cluster{gres: whole}
+			call(t, s, 0, "submit", "-sweep", "sweep.json")
+			if err := os.WriteFile("logs/colloc-1.out", []byte("colloc: GPUs needed: 1, CUDA_VISIBLE_DEVICES is ''\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			const others = `{"job_id": 2, "job_state": "COMPLETED"}`
+			s.jobs = []string{`{"job_id": 1, "job_state": "FAILED", ` + tt.more + `}`, others}
+			was := len(s.scripts)
+			var said []string
+			s.watch = func(c slurm.Command) {
+				if c.Args[0] == "scontrol" && (c.Args[1] == "requeue" || c.Args[1] == "update") {
+					said = append(said, c.String())
+					s.jobs[0] = `{"job_id": 1, "job_state": "COMPLETED"}`
+				}
+				if c.Args[0] == "sbatch" {
+					s.jobs = append(s.jobs, fmt.Sprintf(`{"job_id": %d, "job_state": "COMPLETED"}`, len(s.scripts)+1))
+				}
+			}
+			out, _ := call(t, s, 0, "submit", "-sweep", "sweep.json", "-wait")
+			var want []string
+			if tt.kept {
+				want = []string{"scontrol requeue 1", "scontrol update jobid=1 starttime=now+10"}
+			}
+			if kept := len(s.scripts) == was; kept != tt.kept || !slices.Equal(said, want) || strings.Contains(out, "back in its place") != tt.kept {
+				t.Errorf("%q, %d jobs and then %d; want %q\n%s", said, was, len(s.scripts), want, out)
+			}
+		})
 	}
 }
 

@@ -29,6 +29,7 @@ type steward struct {
 	planned bool
 	version os.FileInfo     // of the sweep file
 	wrong   string          // what was last said of it
+	wronged map[string]int  // looks in which Slurm counted GPUs of a node as used that no job has
 	recall  map[string]bool // tasks whose jobs are to be taken back if they wait
 }
 
@@ -40,7 +41,7 @@ func newSteward(p *program, d *desk) *steward {
 // stay submits what is pending, and goes on until every task is over.
 func (p *program) stay(ctx context.Context, d *desk, retries int) error {
 	w := newSteward(p, d)
-	w.retries = max(0, retries)
+	w.keeps, w.retries = true, max(0, retries)
 	err := w.loop(ctx, func(ctx context.Context) (changed, over bool, err error) {
 		came := w.reread()
 		changed, over, err = w.round(ctx)
@@ -98,7 +99,8 @@ func (w *steward) round(ctx context.Context) (changed, over bool, err error) {
 		return false, false, err
 	}
 	changed = w.tell(h)
-	if err := w.free(ctx, h); err != nil {
+	w.count(state)
+	if err := cmp.Or(w.free(ctx, h), w.putBack(ctx, h)); err != nil {
 		return changed, false, err
 	}
 	if _, err := w.learn(ctx, w.desk, w.seen); err != nil {
@@ -180,6 +182,35 @@ func (w *steward) free(ctx context.Context, h *past) error {
 		w.freed[id]++
 		if err := w.client.Release(ctx, id); errors.Is(err, site.ErrNoCluster) {
 			return err
+		}
+	}
+	return nil
+}
+
+// count says once of each node that Slurm counts GPUs wrongly, when it does so in two looks.
+func (w *steward) count(state *site.State) {
+	was := w.wronged
+	w.wronged = make(map[string]int)
+	for _, node := range state.Miscounted() {
+		if w.wronged[node] = was[node] + 1; was[node] == 1 {
+			fmt.Fprintf(w.stderr, "colloc slurm submit: %s\n", miscounted(node))
+		}
+	}
+}
+
+// putBack puts jobs that go to any GPU and got none back into the queue, in the place that they had: a job submitted
+// anew would stand behind all that came since. A slurmctld that began gives GPUs away twice until its nodes have told
+// what they have, so they wait for that.
+func (w *steward) putBack(ctx context.Context, h *past) error {
+	const told = 10 * time.Second
+	for _, id := range h.again {
+		err := w.client.Requeue(ctx, id, told)
+		if errors.Is(err, site.ErrNoCluster) {
+			return err
+		}
+		w.placeless[id] = err != nil
+		if err == nil {
+			fmt.Fprintf(w.stdout, "job %d got no GPU from Slurm: it is back in its place in the queue\n", id)
 		}
 	}
 	return nil

@@ -44,6 +44,7 @@ type world struct {
 	quiet    bool // no faults
 	addAt    int  // calls until a task is added, and one goes
 	turned   int  // jobs that got no GPU
+	again    int  // jobs that were put back for it
 	starts   int
 	beside   int
 }
@@ -61,6 +62,7 @@ type worldJob struct {
 	index   int
 	left    int // ticks
 	age     int // ticks since it is over
+	again   int // how often it was put back
 	foreign bool
 }
 
@@ -102,7 +104,7 @@ func (w *world) start(j *worldJob) {
 			if j.gpu >= 0 && j.gpu != i || w.used(node, i)+j.shares > 8 {
 				continue
 			}
-			if !w.quiet && !j.foreign && j.shares < 8 && w.rnd.IntN(2) == 0 {
+			if !w.quiet && !j.foreign && w.rnd.IntN(2) == 0 {
 				w.turnAway(j, node)
 				return
 			}
@@ -208,6 +210,9 @@ func (w *world) squeue() string {
 		case j.state == "PENDING":
 			text += `, "state_reason": "Resources"`
 		}
+		if j.again > 0 {
+			text += fmt.Sprintf(`, "restart_cnt": %d`, j.again)
+		}
 		if j.node != "" {
 			text += fmt.Sprintf(`, "required_nodes": %q`, j.node)
 		}
@@ -298,6 +303,9 @@ func (w *world) do(c slurm.Command) slurm.Output {
 		}
 		for _, j := range named() {
 			switch {
+			case c.Args[1] == "requeue" && j.id%5 > 0 && j.age <= 4: // some may not be put back
+				j.state, j.at, j.age, j.again = "PENDING", "", 0, j.again+1
+				w.again++
 			case j.state != "PENDING" && j.state != "RUNNING":
 				return slurm.Output{Stderr: []byte("Job/step already completing or completed\n"), Code: 1}
 			case j.state == "PENDING":
@@ -331,15 +339,15 @@ func TestStay(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("COLLOC_SLURM_SEEDS")); err == nil { // some 400 take minutes
 		seeds = n
 	}
-	beside, turned := 0, 0
+	beside, turned, again := 0, 0, 0
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			w := stayOnce(t, uint64(seed))
-			beside, turned = beside+w.beside, turned+w.turned
+			beside, turned, again = beside+w.beside, turned+w.turned, again+w.again
 		})
 	}
-	if beside == 0 || turned == 0 {
-		t.Error("no job ever joined another, or was turned away: the test shows nothing")
+	if beside == 0 || turned == 0 || again == 0 {
+		t.Error("no job ever joined another, or was turned away, or got its place back: the test shows nothing")
 	}
 }
 
