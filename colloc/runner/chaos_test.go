@@ -227,6 +227,7 @@ func (c *chaos) killRunner() {
 	} else if err != nil {
 		c.Fatal(err)
 	}
+	awaitUnlocked(c.T, c.state)
 	c.live()
 }
 

@@ -33,7 +33,7 @@ func (g *rig) inState(t *testing.T, id string, s State) {
 
 func TestKill(t *testing.T) {
 	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU = 1 })
-	family := shell(`trap "echo told; exit 3" TERM; sleep 60 & wait`)
+	family := shell(`trap "echo told; exit 3" TERM; sleep 1000 & wait`)
 	family.Retries = 3
 	g.submit(t, family, shell("true"), shell("true"))
 	done := g.start(t)
@@ -137,7 +137,7 @@ func TestAdopt(t *testing.T) {
 	wait := func(file string) Task {
 		return shell(`until [ -e "$1" ]; do sleep 0.01; done; exit 4`, filepath.Join(dir, file))
 	}
-	family := shell(`test "$COLLOC_RUN" = 1 || exit 5; sleep 60 & wait`)
+	family := shell(`test "$COLLOC_RUN" = 1 || exit 5; sleep 1000 & wait`)
 	g.submit(t, wait("a"), wait("b"), wait("never"), family)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -228,7 +228,7 @@ func TestSpareUntilTimeout(t *testing.T) {
 func TestSupervisorKilled(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, t.TempDir(), gpuFile(1), nil)
-	task := shell(`test "$COLLOC_RUN" = 2 || sleep 60`)
+	task := shell(`test "$COLLOC_RUN" = 2 || sleep 1000`)
 	task.Retries = 1
 	g.submit(t, task)
 	done := g.start(t)
@@ -247,7 +247,7 @@ func TestSupervisorKilled(t *testing.T) {
 	if r := g.record(t, "1"); r.State != Succeeded || r.Runs != 2 {
 		t.Errorf("task is %v after %d runs: %s", r.State, r.Runs, r.Err)
 	}
-	sleeps := shell(`test "$COLLOC_RUN" = 2 || { sleep 60 & wait; }`)
+	sleeps := shell(`test "$COLLOC_RUN" = 2 || { sleep 1000 & wait; }`)
 	sleeps.ID = "killed"
 	g.submit(t, sleeps)
 	done = g.start(t)

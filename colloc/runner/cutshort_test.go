@@ -127,7 +127,9 @@ func TestFullTooOften(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := func(string) (profile.Bytes, bool) { return 0, true }
-	r := &Runner{config: Config{Clock: &stepClock{}, floor: profile.MiB, free: full, Halt: Halt{InARow: -1}}, disks: newDisks(full), queue: backlog.New([]*backlog.Entry{e}), fleet: cards}
+	patient := newDisks(full)
+	patient.patience = time.Hour
+	r := &Runner{config: Config{Clock: &stepClock{}, floor: profile.MiB, free: full, Halt: Halt{InARow: -1}}, disks: patient, queue: backlog.New([]*backlog.Entry{e}), fleet: cards}
 	for n := 1; n <= maxLost+1; n++ {
 		e.State = Running
 		r.fail(e, &supervise.Outcome{Exit: 1}, 0)

@@ -146,7 +146,7 @@ func (p *player) Turn(ctx context.Context) (next time.Duration, err error) {
 	}
 	waiter := nvmlx.SystemClock().NewWaiter()
 	defer waiter.Stop()
-	before, deadline := "", time.Now().Add(time.Minute)
+	before, deadline := "", time.Now().Add(5*time.Minute)
 	for {
 		p.r.look(ctx)
 		if _, err := p.r.step(); err != nil {

@@ -57,6 +57,7 @@ func TestGang(t *testing.T) {
 			t.Errorf("GPU %s has tasks %q, %v reserved", s.Device.ID, s.Tasks, s.Reserved)
 		}
 	}
+	waitFor(t, func() bool { return g.record(t, "waits").Waiting != "" })
 	if r := g.record(t, "waits"); r.State != Queued || !strings.Contains(r.Waiting, "2 more GPUs with 30 GiB would run it") {
 		t.Errorf("the third gang is %v: %s", r.State, r.Waiting)
 	}

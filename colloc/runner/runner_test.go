@@ -201,6 +201,7 @@ func TestPlacement(t *testing.T) {
 	alone.ID, large.ID = "alone", "large"
 	g.submit(t, alone, large)
 	g.inState(t, "large", Failed)
+	waitFor(t, func() bool { return g.record(t, "alone").Waiting != "" })
 	if r := g.record(t, "alone"); r.State != Queued || !strings.Contains(r.Waiting, "it must not share") {
 		t.Errorf("the task that must be alone is %v: %s", r.State, r.Waiting)
 	}

@@ -3,7 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"sync"
 	"time"
@@ -20,7 +20,7 @@ import (
 // Runner runs the tasks of one queue. It is safe for concurrent use.
 type Runner struct {
 	config    Config
-	lock      *os.File
+	lock      io.Closer
 	store     *backlog.Store
 	events    *mailbox.Box
 	stopWatch context.CancelFunc

@@ -120,7 +120,7 @@ func openFiles(t *testing.T) int {
 func noneLeaked(t *testing.T, before int) {
 	t.Helper()
 	after := openFiles(t)
-	for end := time.Now().Add(time.Minute); after > before && time.Now().Before(end); after = openFiles(t) {
+	for end := time.Now().Add(5 * time.Minute); after > before && time.Now().Before(end); after = openFiles(t) {
 		runtime.Gosched() // no collection: it would close what was forgotten
 	}
 	if after > before {

@@ -42,7 +42,7 @@ func TestBeside(t *testing.T) {
 	if j := g.running(t, ids[1]); !slices.Equal(j.Beside, ids[:1]) {
 		t.Errorf("the job runs beside %v, want %v", j.Beside, ids[:1])
 	}
-	for end := time.Now().Add(time.Minute); ; {
+	for end := time.Now().Add(5 * time.Minute); ; {
 		changed := g.change()
 		j, err := g.Job(t.Context(), ids[1])
 		if err != nil || time.Now().After(end) {

@@ -45,7 +45,7 @@ func TestJobs(t *testing.T) {
 	if j, err := g.Job(t.Context(), "3"); err != nil || j.State != runner.Queued || j.Why == "" {
 		t.Errorf("job 3 is %v, because %q, %v; want it to wait for the first", j.State, j.Why, err)
 	}
-	soon, stop := context.WithTimeout(t.Context(), time.Minute)
+	soon, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	from, to := io.Pipe()
 	go func() { _ = to.CloseWithError(g.Log(soon, to, "1", true)) }()
@@ -236,7 +236,7 @@ func TestStarts(t *testing.T) {
 	ids := g.add(t, steps, shell(dir, "true"), shell(dir, "true"))
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); ; <-tick.C {
+	for end := time.Now().Add(5 * time.Minute); ; <-tick.C {
 		jobs, err := g.Jobs(t.Context(), api.Query{Brief: true})
 		if err != nil || len(jobs) != 3 || time.Now().After(end) {
 			t.Fatalf("%+v, %v: want to know when the second starts", jobs, err)
@@ -274,7 +274,7 @@ func TestListHistory(t *testing.T) {
 	g.over(t, ids[1:]...)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); len(g.runner.Records()) > n/4; <-tick.C { // what is left then stays
+	for end := time.Now().Add(5 * time.Minute); len(g.runner.Records()) > n/4; <-tick.C { // what is left then stays
 		if time.Now().After(end) {
 			t.Fatal("nothing moves to the history")
 		}

@@ -125,7 +125,7 @@ func TestCommands(t *testing.T) {
 // shell runs a block and returns what it prints.
 func shell(t *testing.T, document string, b *block, bin, dir, checkout string) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	defer cancel()
 	args := []string{"-euo", "pipefail", "-c", b.text}
 	if slices.ContainsFunc(b.info, func(s string) bool { return strings.HasPrefix(s, "needs=") }) {

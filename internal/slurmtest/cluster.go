@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	patience = 30 * time.Second // for anything that a busy machine should manage
+	patience = 3 * time.Minute // for anything that a busy machine should manage
 	beat     = 20 * time.Millisecond
 )
 

@@ -61,7 +61,7 @@ func TestRefit(t *testing.T) {
 	if got := saved(t, w.books.Planner()); bytes.Equal(before, saved(t, twin)) || !bytes.Equal(got, before) && !bytes.Equal(got, saved(t, twin)) {
 		t.Fatal("a refit changes nothing, or the two planners were told other things")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for w.observer.Learned() != 4*rounds+1 { // until the refit is over
 		if err := w.observer.Step(ctx); err != nil {

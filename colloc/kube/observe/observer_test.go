@@ -380,7 +380,7 @@ func TestStall(t *testing.T) {
 		on(2, running(5, api.AnnotationSLO, "late")), on(2, running(6)),
 		on(3, running(7, api.AnnotationSLO, stalls)), on(3, running(8, api.AnnotationSLO, "late")))
 	w.answers["late"] = `{"metric":{},"value":[1,"1"]}`
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for !slices.Contains(w.evicted, "p-6") || !slices.Contains(w.evicted, "p-7") {
 		if err := w.observer.Step(ctx); err != nil {

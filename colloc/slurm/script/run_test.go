@@ -88,7 +88,7 @@ func (b *bench) start(env ...string) {
 	}
 	b.alive = r
 	t.Cleanup(func() { _ = r.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a script that hangs fails by its exit code
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a script that hangs fails by its exit code
 	t.Cleanup(cancel)
 	b.cmd = exec.CommandContext(ctx, "bash", "job.sh")
 	b.cmd.WaitDelay = time.Second
@@ -117,7 +117,7 @@ func (b *bench) end(want int) {
 	if got := b.cmd.ProcessState.ExitCode(); got != want {
 		b.t.Errorf("exit code is %d, want %d; it printed:\n%s", got, want, &b.out)
 	}
-	if err := b.alive.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := b.alive.SetReadDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		b.t.Fatal(err)
 	}
 	if _, err := b.alive.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {

@@ -85,7 +85,7 @@ func TestCommandHangs(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("a command that was ended is no error")
 	}
-	if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := f.SetReadDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -109,7 +109,7 @@ func TestCommandLeaves(t *testing.T) {
 		if err == nil {
 			t.Error("half a message is no error")
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Error("the delivery does not end")
 	}
 }

@@ -39,12 +39,12 @@ func browser(t *testing.T) context.Context {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	ctx, stop := context.WithTimeout(t.Context(), 4*time.Minute) // what is waited for may never be shown
+	ctx, stop := context.WithTimeout(t.Context(), 8*time.Minute) // what is waited for may never be shown
 	t.Cleanup(stop)
 	allocator, stopAllocator := chromedp.NewExecAllocator(ctx,
 		chromedp.ExecPath(program), chromedp.UserDataDir(home), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-		chromedp.WSURLReadTimeout(2*time.Minute), // a busy machine starts it slowly
+		chromedp.WSURLReadTimeout(5*time.Minute), // a busy machine starts it slowly
 	)
 	t.Cleanup(stopAllocator)
 	tab, stopTab := chromedp.NewContext(allocator)
@@ -91,8 +91,12 @@ func TestBrowser(t *testing.T) {
 	t.Cleanup(server.Close)
 	var all heard
 	chromedp.ListenTarget(tab, all.listen)
-	var found struct{ GPUs, Conditions, Active, Queue, Users, Scripts, Reserved, Used, Whole int }
+	var found struct {
+		Loaded                                                                 bool
+		GPUs, Conditions, Active, Queue, Users, Scripts, Reserved, Used, Whole int
+	}
 	const look = `({
+		Loaded: document.readyState === "complete",
 		GPUs: document.querySelectorAll(".gpu").length, Conditions: document.querySelectorAll(".gpu .bad").length,
 		Active: document.querySelectorAll("#active tbody tr").length, Queue: document.querySelectorAll("#queue tbody tr").length,
 		Users: document.querySelectorAll("#users tbody tr").length, Scripts: document.querySelectorAll("script").length,
@@ -103,7 +107,12 @@ func TestBrowser(t *testing.T) {
 	err := chromedp.Run(tab,
 		log.Enable(), network.Enable(),
 		chromedp.Navigate(server.URL),
-		chromedp.Evaluate(look, &found),
+		chromedp.ActionFunc(func(ctx context.Context) (err error) {
+			for !found.Loaded && ctx.Err() == nil { // it loads itself again every five seconds
+				err = chromedp.Evaluate(look, &found).Do(ctx)
+			}
+			return err
+		}),
 		chromedp.ActionFunc(func(context.Context) error { drawn.Store(true); return nil }),
 		chromedp.WaitVisible("#job-6", chromedp.ByQuery), // it has loaded itself again
 	)

@@ -27,6 +27,7 @@ type burner struct {
 	exit           int
 	once           string // a file that, once it is there, keeps the burner from failing
 	oomAt          int    // the step at which to report out of memory
+	until          string // a file that is awaited after the last step
 	quiet          bool   // print no steps
 }
 
@@ -54,6 +55,7 @@ func (b *burner) flags() *flag.FlagSet {
 	flags.IntVar(&b.exit, "exit", 1, "the exit `STATUS` of -fail-at")
 	flags.StringVar(&b.once, "once", "", "fail only if `FILE` is not there, and make it")
 	flags.IntVar(&b.oomAt, "oom-at", 0, "run out of memory at step `N`")
+	flags.StringVar(&b.until, "until", "", "after the last step wait for `FILE`")
 	flags.BoolVar(&b.quiet, "quiet", false, "print no steps")
 	flags.String("seed", "", "is there to be different")
 	flags.String("lr", "", "is there to be different")
@@ -127,6 +129,12 @@ func (b *burner) train(gpu *fakeCards, stdout io.Writer) error {
 			return fmt.Errorf("torch.OutOfMemoryError: %w (as told)", fakegpu.ErrOutOfMemory)
 		}
 		return exitError(b.exit)
+	}
+	for b.until != "" {
+		if _, err := os.Stat(b.until); err == nil {
+			break
+		}
+		time.Sleep(b.wait)
 	}
 	return nil
 }

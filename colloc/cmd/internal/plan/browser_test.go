@@ -32,7 +32,7 @@ func browser(t *testing.T) context.Context {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), chromedp.ExecPath(program), chromedp.UserDataDir(home), chromedp.Headless, chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("disable-background-networking", true), chromedp.WSURLReadTimeout(2*time.Minute))
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("disable-background-networking", true), chromedp.WSURLReadTimeout(5*time.Minute))
 	t.Cleanup(stop)
 	tab, stopTab := chromedp.NewContext(allocator)
 	t.Cleanup(func() {

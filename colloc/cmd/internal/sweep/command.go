@@ -51,7 +51,7 @@ func Program() cli.Program {
 // gone, unless it was told to ignore that. Soon after the third of those that ask, or
 // at the fourth, the program ends, whatever it waits for, such as a driver that hangs.
 func interrupts() <-chan os.Signal {
-	const most, patience = 3, 3 * time.Second
+	const most, patience = 3, 10 * time.Second
 	caught, signals := make(chan os.Signal, most+2), make(chan os.Signal, most+2)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {

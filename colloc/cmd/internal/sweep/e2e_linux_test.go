@@ -164,10 +164,26 @@ func statuses(t *testing.T, dir string) map[string]string {
 	return all
 }
 
+// touch makes a file.
+func touch(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	stdout := check(t, dir, 0, "-p", "lr=0.1,1", "-n", "3", "--", "burn", "-mem", "4GiB", "-steps", "300", "-gpu", "500us", "-lr", "{lr}", "-seed", "{}")
+	p := launch(t, dir, "-p", "lr=0.1,1", "-n", "3", "--", "burn", "-mem", "4GiB", "-steps", "300", "-gpu", "500us", "-until", "go", "-lr", "{lr}", "-seed", "{}")
+	for range 4 { // none is over
+		p.until(" started on")
+	}
+	touch(t, dir, "go")
+	status, stdout := p.end()
+	if status != 0 {
+		t.Errorf("status %d: %s", status, &p.stderr)
+	}
 	alone(t, dir)
 	for _, want := range []string{
 		`measured lr=`, `("burn", `, "memory 4 GiB", "GPU busy", "a step", " started on fake-0", " started on fake-1", "4.25 GiB reserved, predicted speed",
@@ -184,7 +200,7 @@ func TestSweep(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "logs", jobLogName)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the job log: %v, %v; want mode 0600", info.Mode(), err)
 	}
-	together := regexp.MustCompile(`at most ([3-6]) at once`).FindString(stdout)
+	together := regexp.MustCompile(`at most ([4-6]) at once`).FindString(stdout)
 	if together == "" {
 		t.Errorf("nobody shared a GPU:\n%s", stdout)
 	}
@@ -263,7 +279,7 @@ func refused(t *testing.T, dir string, args ...string) string {
 func TestHaltNow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "commands"), []byte("sleep 100\nfalse\nsleep 100\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "commands"), []byte("sleep 1000\nfalse\nsleep 1000\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	stdout := check(t, dir, 1, "-f", "commands", "-halt", "now,fail=1")
@@ -282,9 +298,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.until("interrupted: ")
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	touch(t, dir, "go")
 	status, stdout := p.end()
 	if status != exitInterrupted || !strings.Contains(stdout, "left for -resume") || !strings.Contains(stdout, "go on with: colloc sweep -logs logs -resume") {
 		t.Errorf("status %d, want %d:\n%s", status, exitInterrupted, stdout)
@@ -346,9 +360,7 @@ func TestInterruptThrice(t *testing.T) {
 	if status, stdout := p.end(); status != exitInterrupted || !strings.Contains(stdout, "go on with: colloc sweep -logs logs -resume") {
 		t.Errorf("status %d:\n%s", status, stdout)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	touch(t, dir, "go")
 	if stdout := check(t, dir, 0, "-resume"); !strings.Contains(stdout, "1 of 1 tasks succeeded") {
 		t.Errorf("resumed:\n%s", stdout)
 	}
@@ -362,12 +374,13 @@ func TestInterruptThrice(t *testing.T) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := launch(t, dir, "-follow", "-n", "3", "-gpus", "0", "-per-gpu", "1", "--", "burn", "-steps", "90", "-seed", "{}") // none is about to start
-	p.until(" | step 2/90")
+	p := launch(t, dir, "-follow", "-n", "3", "-gpus", "0", "-per-gpu", "1", "--", "burn", "-steps", "2", "-until", "go", "-seed", "{}") // none is about to start
+	p.until(" | step 2/2")
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	p.end()
+	touch(t, dir, "go")
 	if stdout := check(t, dir, 0, "-resume"); !strings.Contains(stdout, "3 of 3 tasks succeeded") {
 		t.Errorf("resumed:\n%s", stdout)
 	}
@@ -413,8 +426,10 @@ func TestGrowth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout := check(t, dir, 0, "-known", known, "-n", "2", "-per-gpu", "1", "-gpus", "0", "--", "burn", "-mem", "6GiB", "-grow", "20GiB", "-steps", "200", "-seed", "{}")
-	if !strings.Contains(stdout, "run-0 uses 20 GiB, more than was measured") || !strings.Contains(stdout, "run-1 started on fake-0, 20.4 GiB reserved") && // the first had not ended when it started
+	p := launch(t, dir, "-known", known, "-n", "2", "-per-gpu", "1", "-gpus", "0", "--", "burn", "-mem", "6GiB", "-grow", "20GiB", "-steps", "20", "-until", "go", "-seed", "{}")
+	p.until("run-0 uses 20 GiB, more than was measured")
+	touch(t, dir, "go")
+	if status, stdout := p.end(); status != 0 || !strings.Contains(stdout, "run-0 uses 20 GiB, more than was measured") || !strings.Contains(stdout, "run-1 started on fake-0, 20.4 GiB reserved") && // the first had not ended when it started
 		!strings.Contains(stdout, "run-1 started on fake-0, 36 GiB reserved") { // the next could use all, and a bound shuts nobody out
 		t.Errorf("output:\n%s", stdout)
 	}

@@ -39,9 +39,7 @@ func TestRefused(t *testing.T) {
 	if after := own(); !slices.Equal(before, after) {
 		t.Errorf("a refused -resume changed\n%q to\n%q", before, after)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	touch(t, dir, "go")
 	if status, stdout := p.end(); status != exitOK {
 		t.Errorf("status %d:\n%s", status, stdout)
 	}
@@ -80,9 +78,7 @@ func TestHangUp(t *testing.T) {
 	told := filepath.Join(dir, "logs", hangUpName)
 	for tick := time.Tick(10 * time.Millisecond); !exists(told); <-tick {
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	touch(t, dir, "go")
 	if status, _ := p.end(); status != exitOK {
 		t.Errorf("status %d: %s", status, &p.stderr)
 	}

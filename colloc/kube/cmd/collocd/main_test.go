@@ -77,7 +77,7 @@ func fakeAPI(t *testing.T) (kubeconfig string) {
 // run is the program with some arguments.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var out strings.Builder
 	c := command(&out)

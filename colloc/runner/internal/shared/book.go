@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,7 +34,7 @@ type Book struct {
 	dir   string
 	owner supervise.Process
 	page  string // its file
-	lock  *os.File
+	lock  io.Closer
 	last  []byte // what was written
 }
 

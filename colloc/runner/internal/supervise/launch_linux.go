@@ -25,8 +25,14 @@ func Supported() error {
 	return nil
 }
 
-// Lock keeps other runners out of dir until the file is closed.
-func Lock(dir string) (*os.File, error) {
+// locked is a file with a lock, which Close ends: also where a process that is just being
+// started still has the descriptor.
+type locked struct{ *os.File }
+
+func (l locked) Close() error { return errors.Join(filelock.Release(l.File), l.File.Close()) }
+
+// Lock keeps other runners out of dir until it is closed.
+func Lock(dir string) (io.Closer, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -37,7 +43,7 @@ func Lock(dir string) (*os.File, error) {
 		}
 		return nil, errors.Join(err, file.Close())
 	}
-	return file, nil
+	return locked{file}, nil
 }
 
 // Launch is all that a run needs.

@@ -379,7 +379,7 @@ func TestLeftBehind(t *testing.T) {
 
 // TestMainOfOthers: a program that nobody started as a supervisor is none, whatever its arguments.
 func TestMainOfOthers(t *testing.T) {
-	out, err := exec.Command("/proc/self/exe", "-test.run", "^$", "-test.count", "1", "-test.cpu", "1", "-test.timeout", "1m").CombinedOutput()
+	out, err := exec.Command("/proc/self/exe", "-test.run", "^$", "-test.count", "1", "-test.cpu", "1", "-test.timeout", "10m").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "PASS") {
 		t.Errorf("%v: %s", err, out)
 	}

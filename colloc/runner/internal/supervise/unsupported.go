@@ -3,7 +3,7 @@
 package supervise
 
 import (
-	"os"
+	"io"
 	"strconv"
 	"syscall"
 
@@ -18,7 +18,7 @@ func Main() {}
 // What follows stands in for what Supported refuses to use on this system.
 
 func Supported() error                                  { return ErrUnsupported }
-func Lock(string) (*os.File, error)                     { return nil, ErrUnsupported }
+func Lock(string) (io.Closer, error)                    { return nil, ErrUnsupported }
 func LookPath(string, string, []string) (string, error) { return "", ErrUnsupported }
 func Owner[T any](int, map[int]T) (owner T, found bool) { return owner, false }
 func Find(int) (Process, error)                         { return Process{}, ErrUnsupported }

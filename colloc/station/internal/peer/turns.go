@@ -17,8 +17,8 @@ type Turns struct {
 // NewTurns returns Turns for at most so many requests of a user, at least 1.
 func NewTurns(most int) *Turns { return &Turns{most: most, of: make(map[uint32]chan struct{})} }
 
-// Take waits until it is a user's turn, or ctx is done, which is the error. Call leave in
-// the end, once.
+// Take waits until it is a user's turn, or ctx is done, which is the error; a turn that is
+// free is had whatever ctx says. Call leave in the end, once.
 func (t *Turns) Take(ctx context.Context, u User) (leave func(), err error) {
 	if u.Root() {
 		return func() {}, nil
@@ -30,9 +30,15 @@ func (t *Turns) Take(ctx context.Context, u User) (leave func(), err error) {
 		t.of[u.UID] = turns
 	}
 	t.mu.Unlock()
+	leave = func() { <-turns }
+	select {
+	case turns <- struct{}{}: // also where ctx was done just now
+		return leave, nil
+	default:
+	}
 	select {
 	case turns <- struct{}{}:
-		return func() { <-turns }, nil
+		return leave, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
