@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	crashes      = 100
-	crashesRaced = 25
+	crashes      = 40
+	crashesRaced = 15
 	tasksPerLife = 6
 )
 
@@ -62,7 +62,7 @@ func crashTasks(life int, file string) []Task {
 	return tasks
 }
 
-// TestCrash kills a runner 100 times at random moments, fewer under -race. Every task that was
+// TestCrash kills a runner 40 times at random moments, fewer under -race. Every task that was
 // recorded takes effect exactly once, and every one whose submission was
 // confirmed was recorded.
 func TestCrash(t *testing.T) {

@@ -36,7 +36,7 @@ func TestDiskFloor(t *testing.T) {
 	})
 	fills := shell(`test -e "$1" || { echo full >"$1"; exit 1; }`, filler)
 	fills.Dir = disk
-	for range 20 {
+	for range 10 {
 		g.submit(t, fills)
 	}
 	done := g.start(t)
@@ -79,7 +79,7 @@ func TestDiskFullAgain(t *testing.T) {
 // and when that is mended all tasks run.
 func TestInARow(t *testing.T) {
 	t.Parallel()
-	const tasks = 60
+	const tasks = 30
 	dir := t.TempDir()
 	mended := filepath.Join(dir, "mended")
 	g := newRig(t, dir, gpuFile(2), func(c *Config) { c.Halt = Halt{} })
@@ -182,7 +182,7 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 	})
-	for range 30 {
+	for range 12 {
 		g.submit(t, shell(`mktemp "$1/XXXXXX"`, effects))
 	}
 	limitFiles(t, 0)
@@ -206,8 +206,8 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	noProcess(t, g.dir)
-	if made, err := os.ReadDir(effects); err != nil || len(made) != 30 {
-		t.Errorf("30 tasks made %d files, %v", len(made), err)
+	if made, err := os.ReadDir(effects); err != nil || len(made) != 12 {
+		t.Errorf("12 tasks made %d files, %v", len(made), err)
 	}
 }
 

@@ -102,7 +102,7 @@ func TestGangShares(t *testing.T) {
 // TestGangWaits lets small tasks pass one of several GPUs, but not for ever.
 func TestGangWaits(t *testing.T) {
 	t.Parallel()
-	const small = 160
+	const small = 80
 	dir := t.TempDir()
 	g := newRig(t, dir, gpuFile(2), func(c *Config) { c.PerGPU = 2 })
 	holds := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))

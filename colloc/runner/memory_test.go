@@ -56,7 +56,7 @@ func TestRecovery(t *testing.T) {
 	lacks := shell("echo RESOURCE_EXHAUSTED: out of memory; exit 1")
 	lacks.Memory, lacks.Profile = 8*profile.GiB, p
 	g.submit(t, lacks)
-	for range 20 {
+	for range 10 {
 		g.submit(t, shell("true"))
 	}
 	records := g.finish(t)

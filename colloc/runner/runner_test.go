@@ -223,7 +223,7 @@ func TestPlacement(t *testing.T) {
 // ever.
 func TestPatience(t *testing.T) {
 	t.Parallel()
-	const small = 100
+	const small = 80
 	dir := t.TempDir()
 	var reads atomic.Int64
 	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.PerGPU, c.Source = 4, countedReads{c.Source, &reads} })

@@ -116,9 +116,9 @@ func TestSoak(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may run tasks as other users")
 	}
-	rounds, users, n, seed := 4, 3, 20, uint64(1)
+	rounds, users, n, seed := 3, 3, 12, uint64(1)
 	if race.Enabled || testing.Short() {
-		rounds, n = 2, 10
+		rounds, n = 2, 8
 	}
 	if text := os.Getenv(soakVariable); text != "" {
 		if _, err := fmt.Sscanf(text, "%d.%d.%d.%d", &rounds, &users, &n, &seed); err != nil {
