@@ -12,6 +12,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/bound"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/profile"
 )
 
@@ -33,8 +34,8 @@ func bend(r *rand.Rand, d *tiny, p *bound.Prices) {
 // TestAnyPricesProve: whatever the prices, what they prove is no more than what is reached,
 // and no more than what a slow and obvious reading of the formula comes to.
 func TestAnyPricesProve(t *testing.T) {
-	useful := 0
-	for seed := range uint64(8) {
+	useful, seeds := 0, max(2, race.Fewer(8))
+	for seed := range uint64(seeds) {
 		d := drawTiny(100+seed, 5)
 		end, sum := d.best() // sorts by arrival
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -76,8 +77,8 @@ func TestAnyPricesProve(t *testing.T) {
 			t.Errorf("day %d: proven %v and %v by lists, reached %v s and %v s; %v", seed, last, mean, end, sum/float64(len(d.tasks)), err)
 		}
 	}
-	if useful < 4 {
-		t.Errorf("%d of 8 bent prices prove anything; want 4 to see that they prove nothing wrong", useful)
+	if useful < seeds/2 {
+		t.Errorf("%d of %d bent prices prove anything; want half to see that they prove nothing wrong", useful, seeds)
 	}
 }
 
