@@ -23,6 +23,7 @@ import (
 	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/dispatch/dispatchtest"
 	"example.com/colloc/colloc/taskfile"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
@@ -57,14 +58,17 @@ func open(t *testing.T) http.Handler {
 
 // The scheduler in Python plays a day of 1,000 jobs on 32 GPUs as a Dispatcher in Go does.
 func TestScheduler(t *testing.T) {
-	const jobs, cards = 1000, 32
+	jobs, cards := 1000, 32
+	if race.Enabled {
+		jobs, cards = 150, 8
+	}
 	rng := rand.New(rand.NewPCG(7, 0))
 	day := struct {
 		GPUs []decide.GPU `json:"gpus"`
 		Jobs []arrival    `json:"jobs"`
 	}{}
 	for i := range cards {
-		day.GPUs = append(day.GPUs, decide.GPU{ID: fmt.Sprintf("gpu%02d", i), Model: []string{"A100-40GB", "V100-32GB"}[i/24]})
+		day.GPUs = append(day.GPUs, decide.GPU{ID: fmt.Sprintf("gpu%02d", i), Model: []string{"A100-40GB", "V100-32GB"}[i*4/(cards*3)]})
 	}
 	for i := range jobs {
 		busy, gib := 0.1+0.8*rng.Float64(), 2+rng.IntN(20)

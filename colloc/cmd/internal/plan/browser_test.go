@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"example.com/colloc/internal/race"
 )
 
 // browser returns a tab of a headless Chromium, or skips the test.
@@ -47,8 +50,12 @@ func browser(t *testing.T) context.Context {
 // the keyboard reaches the table.
 func TestPageInBrowser(t *testing.T) {
 	tab := browser(t)
+	tasks, gpus := 500, 200
+	if race.Enabled {
+		tasks, gpus = 100, 40
+	}
 	var text strings.Builder
-	for i := range 500 {
+	for i := range tasks {
 		memory := 9 + i%5
 		if i%10 == 0 {
 			memory = 2 // these have a neighbour; a plan of more sets takes longer, and the page is the same
@@ -56,7 +63,7 @@ func TestPageInBrowser(t *testing.T) {
 		fmt.Fprintf(&text, `,{"id":"a-long-name-of-a-task-%d","kind":"k%d","training":{"batch_size":1},"solo":{"gpu":"T4","gpu_busy":0.%d,"mem_used":"%dGiB"}}`, i, i%5, 3+i%5, memory)
 	}
 	page := filepath.Join(t.TempDir(), "plan.html")
-	good(t, "-gpus", "200xT4", "-html", page, write(t, "tasks.json", `{"tasks": [`+text.String()[1:]+"]}"))
+	good(t, "-gpus", strconv.Itoa(gpus)+"xT4", "-html", page, write(t, "tasks.json", `{"tasks": [`+text.String()[1:]+"]}"))
 	var found struct {
 		Named, Flat, Rows  int
 		Wide               bool
@@ -94,8 +101,8 @@ func TestPageInBrowser(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s, %d wide: opened in %.0f ms", test.scheme, test.width, found.Open)
-		if found.Named != 200 || found.Flat != 0 || found.Rows != 500 {
-			t.Errorf("%+v: want 200 GPUs with names and pictures, and 500 rows", found)
+		if found.Named != gpus || found.Flat != 0 || found.Rows != tasks {
+			t.Errorf("%+v: want %d GPUs with names and pictures, and %d rows", found, gpus, tasks)
 		}
 		if found.Wide || found.Paper != test.paper || found.Ink != test.ink {
 			t.Errorf("%s, %d wide: %+v", test.scheme, test.width, found)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"example.com/colloc/internal/golden"
+	"example.com/colloc/internal/race"
 )
 
 const quickstart = "../../../../examples/quickstart/"
@@ -133,13 +134,17 @@ func TestCrowd(t *testing.T) {
 		}
 		return write(t, name, `{"tasks": [`+text.String()[1:]+"]}")
 	}
+	half := 10_000
+	if race.Enabled {
+		half = 2_000
+	}
 	for _, test := range []struct {
 		status int
 		files  []string
 		want   string
 	}{
 		{2, []string{file("all", 70_000)}, "all:1: more than 65536 values: split the file"},
-		{1, []string{file("one", 10_000), file("two", 10_000)}, "nothing was planned within 1ms: 20000 tasks on 8 GPUs are much for one plan; name those that could start next"},
+		{1, []string{file("one", half), file("two", half)}, fmt.Sprintf("nothing was planned within 1ms: %d tasks on 8 GPUs are much for one plan; name those that could start next", 2*half)},
 	} {
 		status, out, errs := call(append([]string{"-gpus", "8xT4", "-within", "1ms"}, test.files...)...)
 		if status != test.status || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, test.want) {
