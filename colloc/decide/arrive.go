@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// arrival is how long a request takes to arrive.
-	arrival = 5 * time.Second
+	// arrival is how long a request may take to arrive, if that is more than a part of the patience.
+	arrival, part = 5 * time.Second, 4
 	// brief is the length of a request that is read however many others are.
 	brief = 64 * profile.KiB
 	// longs is how many longer ones are read or wait for their turn at the same time.
@@ -37,6 +37,7 @@ func declared(r *http.Request) error {
 // intake reads requests.
 type intake struct {
 	most  profile.Bytes // of each
+	late  time.Duration // is what has not arrived by then
 	longs chan struct{} // has an element for each long one
 }
 
@@ -49,7 +50,7 @@ func (in *intake) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	connection := http.NewResponseController(w)
 	expect := func() {
-		arriving, stop := context.WithTimeout(ctx, arrival)
+		arriving, stop := context.WithTimeout(ctx, in.late)
 		late, _ := arriving.Deadline()
 		stop()
 		_ = connection.SetReadDeadline(late) // not every server has one

@@ -29,7 +29,8 @@ type Config struct {
 	// MaxBody is the length of a request; 0 means [DefaultMaxBody].
 	MaxBody profile.Bytes
 	// Patience is how long a request may wait for its turn and be decided; 0 means
-	// [DefaultPatience]. A plan that takes longer is the best that was found until then.
+	// [DefaultPatience]. A plan that takes longer is the best that was found until then. A
+	// body has a fourth of it to arrive, and 5 s at least.
 	Patience time.Duration
 	// Dispatcher decides for who drives it by /v1/events and /v1/decide; nil answers 404 there.
 	// The handler has it to itself, and everybody who can send a request drives it.
@@ -94,7 +95,7 @@ func Handler(c Config) (http.Handler, error) {
 		return nil, errors.New("decide: config: MaxBody, Patience and AtOnce want 0 for the default or more")
 	}
 	c.MaxBody, c.Patience = cmp.Or(c.MaxBody, DefaultMaxBody), cmp.Or(c.Patience, DefaultPatience)
-	d := &decider{config: c, turns: make(chan struct{}, cmp.Or(c.AtOnce, runtime.GOMAXPROCS(0))), intake: &intake{c.MaxBody, make(chan struct{}, longs)}}
+	d := &decider{config: c, turns: make(chan struct{}, cmp.Or(c.AtOnce, runtime.GOMAXPROCS(0))), intake: &intake{c.MaxBody, max(arrival, c.Patience/part), make(chan struct{}, longs)}}
 	mux := http.NewServeMux()
 	answer(mux, d, "fit", d.fit)
 	answer(mux, d, "best", d.best)

@@ -38,8 +38,11 @@ type arrival struct {
 // options let a decision look ahead a little: a day has thousands.
 var options = &dispatch.Options{Scheduler: online.SchedulerOptions{Budget: profile.Some(20)}}
 
+// patient is how long a busy machine may take to answer.
+const patient = 10 * time.Minute
+
 // open returns a session of its own.
-func open(t *testing.T) http.Handler {
+func open(t *testing.T, patience time.Duration) http.Handler {
 	t.Helper()
 	planner, err := colloc.New(colloc.Config{})
 	if err != nil {
@@ -49,7 +52,7 @@ func open(t *testing.T) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := decide.Handler(decide.Config{Planner: planner, Dispatcher: d, Now: func() time.Duration { return time.Hour }})
+	h, err := decide.Handler(decide.Config{Planner: planner, Dispatcher: d, Patience: patience, Now: func() time.Duration { return time.Hour }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +89,7 @@ func TestScheduler(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := python(t, "scheduler.py", serve(t, open(t)), file)
+	got := python(t, "scheduler.py", serve(t, open(t, patient)), file)
 	if want := inGo(t, day.GPUs, day.Jobs); got != want || strings.Count(want, "\n") != jobs {
 		t.Errorf("Python had %d starts, Go %d, and they differ:\n%.500s\n%.500s", strings.Count(got, "\n"), strings.Count(want, "\n"), got, want)
 	}
@@ -207,7 +210,7 @@ func TestFaults(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		h, err := decide.Handler(decide.Config{Planner: planner, Dispatcher: d, Save: func(state []byte) error { w.Save(state); return nil }})
+		h, err := decide.Handler(decide.Config{Planner: planner, Dispatcher: d, Patience: patient, Save: func(state []byte) error { w.Save(state); return nil }})
 		if err != nil {
 			return nil, err
 		}
@@ -299,7 +302,7 @@ func wired(e dispatch.Event) decide.Event {
 // Sixteen clients at once tell a session of jobs, each is taken in once; meanwhile others send 100 MB,
 // no JSON, or begin and do not go on: these are refused in words, and disturb nobody.
 func TestClients(t *testing.T) {
-	out := python(t, filepath.Join("testdata", "clients.py"), serve(t, open(t)))
+	out := python(t, filepath.Join("testdata", "clients.py"), serve(t, open(t, patient)), serve(t, open(t, time.Second)))
 	const want = `100 MB of unknown length: too_large: the request is longer than 16777216 bytes: send several requests
 100 MB: too_large: the request is longer than 16777216 bytes: send several requests
 no JSON: invalid: POST /v1/events: the body is not understood: invalid character 'h' looking for beginning of value
