@@ -5,11 +5,16 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"example.com/colloc/internal/race"
 )
 
 // TestProofs: a proof that is kept and holds is taken, with it the same is printed; one that
 // was tampered with, or is none, is found anew.
 func TestProofs(t *testing.T) {
+	if race.Enabled {
+		t.Skip("one goroutine takes half a minute with the race detector")
+	}
 	dir := filepath.Join(t.TempDir(), "proofs")
 	simulate := func(args ...string) string {
 		var out bytes.Buffer
