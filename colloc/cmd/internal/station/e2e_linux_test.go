@@ -62,9 +62,19 @@ func (l *lab) command(args ...string) *exec.Cmd {
 	return c
 }
 
-// say runs a subcommand, which must end with the status, and returns what it printed.
+// say runs a subcommand, which must end with the status, and returns what it printed: in this process, unless
+// the program is another one.
 func (l *lab) say(status int, args ...string) string {
 	l.t.Helper()
+	if l.program == "" {
+		l.t.Chdir(l.dir)
+		l.t.Setenv(api.SocketVariable, l.socket())
+		got, stdout, stderr := call(l.t, args...)
+		if got != status {
+			l.t.Fatalf("%q: status %d, want %d: %s%s", args, got, status, stdout, stderr)
+		}
+		return stdout + stderr
+	}
 	out, err := l.command(args...).CombinedOutput()
 	got := 0
 	if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // it is one, or none
