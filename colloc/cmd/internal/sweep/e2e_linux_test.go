@@ -172,10 +172,14 @@ func touch(t *testing.T, dir, name string) {
 	}
 }
 
+// enough is how long something must be seen: a program has twice as long to come to its first step, on a machine
+// with much else to do.
+const enough = "4s"
+
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := launch(t, dir, "-p", "lr=0.1,1", "-n", "3", "--", "burn", "-mem", "4GiB", "-steps", "300", "-gpu", "500us", "-until", "go", "-lr", "{lr}", "-seed", "{}")
+	p := launch(t, dir, "-profile", enough, "-p", "lr=0.1,1", "-n", "3", "--", "burn", "-mem", "4GiB", "-steps", "300", "-gpu", "500us", "-until", "go", "-lr", "{lr}", "-seed", "{}")
 	for range 4 { // none is over
 		p.until(" started on")
 	}
@@ -456,7 +460,7 @@ func TestNoRoom(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := launch(t, dir, "-metrics", ":0", "-n", "3", "--", "burn", "-mem", "4GiB", "-steps", "5000", "-seed", "{}")
+	p := launch(t, dir, "-profile", enough, "-metrics", ":0", "-n", "3", "--", "burn", "-mem", "4GiB", "-steps", "5000", "-seed", "{}")
 	url := strings.TrimSpace(strings.TrimPrefix(p.until("metrics on "), "metrics on "))
 	if !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "http://[::1]:") {
 		t.Errorf("%s is no loopback address", url)
