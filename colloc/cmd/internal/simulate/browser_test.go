@@ -45,7 +45,7 @@ func browser(t *testing.T) context.Context {
 		chromedp.ExecPath(program), chromedp.UserDataDir(home), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.NoFirstRun, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-		chromedp.WSURLReadTimeout(2 * time.Minute), // a busy machine starts it slowly
+		chromedp.WSURLReadTimeout(5 * time.Minute), // a busy machine starts it slowly
 	}
 	allocator, stopAllocator := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stopAllocator)

@@ -164,10 +164,10 @@ func statuses(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// touch makes a file.
-func touch(t *testing.T, dir, name string) {
+// letGo makes the file go, for which tasks wait.
+func letGo(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -183,7 +183,7 @@ func TestSweep(t *testing.T) {
 	for range 4 { // none is over
 		p.until(" started on")
 	}
-	touch(t, dir, "go")
+	letGo(t, dir)
 	status, stdout := p.end()
 	if status != 0 {
 		t.Errorf("status %d: %s", status, &p.stderr)
@@ -302,7 +302,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.until("interrupted: ")
-	touch(t, dir, "go")
+	letGo(t, dir)
 	status, stdout := p.end()
 	if status != exitInterrupted || !strings.Contains(stdout, "left for -resume") || !strings.Contains(stdout, "go on with: colloc sweep -logs logs -resume") {
 		t.Errorf("status %d, want %d:\n%s", status, exitInterrupted, stdout)
@@ -364,7 +364,7 @@ func TestInterruptThrice(t *testing.T) {
 	if status, stdout := p.end(); status != exitInterrupted || !strings.Contains(stdout, "go on with: colloc sweep -logs logs -resume") {
 		t.Errorf("status %d:\n%s", status, stdout)
 	}
-	touch(t, dir, "go")
+	letGo(t, dir)
 	if stdout := check(t, dir, 0, "-resume"); !strings.Contains(stdout, "1 of 1 tasks succeeded") {
 		t.Errorf("resumed:\n%s", stdout)
 	}
@@ -384,7 +384,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.end()
-	touch(t, dir, "go")
+	letGo(t, dir)
 	if stdout := check(t, dir, 0, "-resume"); !strings.Contains(stdout, "3 of 3 tasks succeeded") {
 		t.Errorf("resumed:\n%s", stdout)
 	}
@@ -432,7 +432,7 @@ func TestGrowth(t *testing.T) {
 	}
 	p := launch(t, dir, "-known", known, "-n", "2", "-per-gpu", "1", "-gpus", "0", "--", "burn", "-mem", "6GiB", "-grow", "20GiB", "-steps", "20", "-until", "go", "-seed", "{}")
 	p.until("run-0 uses 20 GiB, more than was measured")
-	touch(t, dir, "go")
+	letGo(t, dir)
 	if status, stdout := p.end(); status != 0 || !strings.Contains(stdout, "run-0 uses 20 GiB, more than was measured") || !strings.Contains(stdout, "run-1 started on fake-0, 20.4 GiB reserved") && // the first had not ended when it started
 		!strings.Contains(stdout, "run-1 started on fake-0, 36 GiB reserved") { // the next could use all, and a bound shuts nobody out
 		t.Errorf("output:\n%s", stdout)

@@ -39,7 +39,7 @@ func TestRefused(t *testing.T) {
 	if after := own(); !slices.Equal(before, after) {
 		t.Errorf("a refused -resume changed\n%q to\n%q", before, after)
 	}
-	touch(t, dir, "go")
+	letGo(t, dir)
 	if status, stdout := p.end(); status != exitOK {
 		t.Errorf("status %d:\n%s", status, stdout)
 	}
@@ -78,7 +78,7 @@ func TestHangUp(t *testing.T) {
 	told := filepath.Join(dir, "logs", hangUpName)
 	for tick := time.Tick(10 * time.Millisecond); !exists(told); <-tick {
 	}
-	touch(t, dir, "go")
+	letGo(t, dir)
 	if status, _ := p.end(); status != exitOK {
 		t.Errorf("status %d: %s", status, &p.stderr)
 	}

@@ -172,7 +172,7 @@ func TestStationInterruptTwice(t *testing.T) {
 	if status, out := p.end(); status != 130 || !strings.Contains(out, "0 of 2 tasks succeeded, 1 cancelled, 1 left for -resume") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
-	touch(t, dir, "go")
+	letGo(t, dir)
 	if out := checkGuest(t, dir, 0, "-resume"); !strings.Contains(out, "2 of 2 tasks succeeded") || strings.Contains(out, "retr") {
 		t.Errorf("resumed, it prints\n%s", out)
 	}
