@@ -12,7 +12,7 @@ import (
 func BenchmarkFleet(b *testing.B) {
 	for _, w := range packtest.Weights() {
 		b.Run("weights="+w, func(b *testing.B) {
-			benchPack(b, ColumnGen{}, packtest.FleetProblem(b, w, 100_000, 200, 20_000, 8, 4))
+			benchPack(b, ColumnGen{}, fleetProblem(b, w, 100_000, 200, 20_000, 8, 4))
 		})
 	}
 }
@@ -22,7 +22,7 @@ func BenchmarkFleetPairs(b *testing.B) {
 	for _, w := range append([]string{"tied"}, packtest.Weights()...) {
 		for _, tol := range []float64{0, 0.0005} {
 			b.Run(fmt.Sprintf("weights=%s/tol=%g", w, tol), func(b *testing.B) {
-				benchPack(b, Matching{Tol: tol}, packtest.FleetProblem(b, w, 1000, 1000, 800, 4, 2))
+				benchPack(b, Matching{Tol: tol}, fleetProblem(b, w, 1000, 1000, 800, 4, 2))
 			})
 		}
 	}

@@ -27,7 +27,7 @@ func TestMethodsPollTheContext(t *testing.T) {
 			var polls int
 			for _, at := range []int{1 << 30, 1, 5, 0, -3, -10} {
 				speeds := packtest.BenchModel(t, "random", n)
-				m := &packtest.CountingModel{BatchModel: speeds}
+				m := &countingModel{BatchModel: speeds}
 				p := packtest.BenchProblem(speeds, kinds...)
 				p.Model = m
 				if at <= 0 { // somewhere in the middle
@@ -149,4 +149,22 @@ func (m *failsAt) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mecha
 		return packtest.ErrBroken
 	}
 	return m.Model.Speeds(set, gpu, mech, dst)
+}
+
+// countingModel counts questions, by the pair.
+type countingModel struct {
+	packer.BatchModel
+	Questions int
+}
+
+// Speeds implements packer.Model.
+func (m *countingModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
+	m.Questions++
+	return m.BatchModel.Speeds(set, gpu, mech, dst)
+}
+
+// PairSpeeds implements packer.BatchModel.
+func (m *countingModel) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
+	m.Questions += len(partners)
+	return m.BatchModel.PairSpeeds(task, partners, gpu, mech, own, other)
 }

@@ -64,7 +64,7 @@ func TestLocalSearchGap(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := setsProblem(t, "random", tt.n, tt.k)
-			m := &packtest.CountingModel{BatchModel: packtest.BenchModel(t, "random", tt.n)}
+			m := &countingModel{BatchModel: packtest.BenchModel(t, "random", tt.n)}
 			p.Model = m
 			s := packtest.Solve(t, LocalSearch{}, p)
 			if gap := 1 - s.Throughput/tt.bound; gap > tt.gap {

@@ -1,11 +1,6 @@
 package packtest
 
-import (
-	"context"
-
-	"example.com/colloc/packer"
-	"example.com/colloc/profile"
-)
+import "context"
 
 // PollContext counts how often it is asked, and what is done in between. It is
 // cancelled from the poll at on.
@@ -29,22 +24,4 @@ func (c *PollContext) Err() error {
 		c.After = *c.Questions
 	}
 	return context.Canceled
-}
-
-// CountingModel counts questions, by the pair.
-type CountingModel struct {
-	packer.BatchModel
-	Questions int
-}
-
-// Speeds implements packer.Model.
-func (m *CountingModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
-	m.Questions++
-	return m.BatchModel.Speeds(set, gpu, mech, dst)
-}
-
-// PairSpeeds implements packer.BatchModel.
-func (m *CountingModel) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
-	m.Questions += len(partners)
-	return m.BatchModel.PairSpeeds(task, partners, gpu, mech, own, other)
 }

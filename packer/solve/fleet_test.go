@@ -1,4 +1,4 @@
-package packtest
+package solve
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
 )
 
-// Fleet is a model of kinds of GPU that differ in pace by task, and in what company
+// fleet is a model of kinds of GPU that differ in pace by task, and in what company
 // costs: the larger ones suffer less. Costs add up.
-type Fleet struct {
-	*MatrixModel
+type fleet struct {
+	*packtest.MatrixModel
 	Paces [][]float64 // by kind and job
 	Mild  []float64   // what company costs on each kind, as a part of the table
 }
@@ -21,14 +22,14 @@ type Fleet struct {
 func kindOf(gpu *packer.GPU) int { return int(gpu.Total()/(8*profile.GiB)) - 1 }
 
 // Speeds implements packer.Model.
-func (m *Fleet) Speeds(set []*packer.Task, gpu *packer.GPU, _ profile.Mechanism, dst []float64) error {
+func (m *fleet) Speeds(set []*packer.Task, gpu *packer.GPU, _ profile.Mechanism, dst []float64) error {
 	mild := m.Mild[kindOf(gpu)]
 	for i, t := range set {
-		row := m.Table[JobOf(t)*m.N : (JobOf(t)+1)*m.N]
+		row := m.Table[packtest.JobOf(t)*m.N : (packtest.JobOf(t)+1)*m.N]
 		slowdown := 1.0
 		for j, o := range set {
 			if j != i {
-				slowdown += mild * (1/row[JobOf(o)] - 1)
+				slowdown += mild * (1/row[packtest.JobOf(o)] - 1)
 			}
 		}
 		dst[i] = 1 / slowdown
@@ -37,10 +38,10 @@ func (m *Fleet) Speeds(set []*packer.Task, gpu *packer.GPU, _ profile.Mechanism,
 }
 
 // PairSpeeds implements packer.BatchModel.
-func (m *Fleet) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, _ profile.Mechanism, own, other []float64) error {
-	i, mild := JobOf(task), m.Mild[kindOf(gpu)]
+func (m *fleet) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, _ profile.Mechanism, own, other []float64) error {
+	i, mild := packtest.JobOf(task), m.Mild[kindOf(gpu)]
 	for k, o := range partners {
-		j := JobOf(o)
+		j := packtest.JobOf(o)
 		own[k] = 1 / (1 + mild*(1/m.Table[i*m.N+j]-1))
 		other[k] = 1 / (1 + mild*(1/m.Table[j*m.N+i]-1))
 	}
@@ -48,25 +49,25 @@ func (m *Fleet) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *pack
 }
 
 // Pace implements packer.PaceModel.
-func (m *Fleet) Pace(task *packer.Task, gpu *packer.GPU) float64 {
-	return m.Paces[kindOf(gpu)][JobOf(task)]
+func (m *fleet) Pace(task *packer.Task, gpu *packer.GPU) float64 {
+	return m.Paces[kindOf(gpu)][packtest.JobOf(task)]
 }
 
 // Monotone implements packer.MonotoneModel.
-func (m *Fleet) Monotone(*packer.GPU, profile.Mechanism) bool { return true }
+func (m *fleet) Monotone(*packer.GPU, profile.Mechanism) bool { return true }
 
 // Additive implements packer.AdditiveModel.
-func (m *Fleet) Additive(*packer.Task, *packer.GPU, profile.Mechanism) (once, least float64, ok bool) {
+func (m *fleet) Additive(*packer.Task, *packer.GPU, profile.Mechanism) (once, least float64, ok bool) {
 	return 0, 0, true
 }
 
-// FleetProblem has n tasks of the given number of types, or each like no other if
+// fleetProblem has n tasks of the given number of types, or each like no other if
 // that is n, on gpus of as many kinds as equally many, whose paces go from 1 down to
 // 1/20 or so.
-func FleetProblem(tb testing.TB, weights string, n, types, gpus, kinds, maxSet int) *packer.Problem {
+func fleetProblem(tb testing.TB, weights string, n, types, gpus, kinds, maxSet int) *packer.Problem {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(17, uint64(n)))
-	m := &Fleet{MatrixModel: BenchModel(tb, weights, types)}
+	m := &fleet{MatrixModel: packtest.BenchModel(tb, weights, types)}
 	bound := make([]float64, types) // by arithmetic rather than memory
 	for i := range bound {
 		bound[i] = rng.Float64()
