@@ -13,23 +13,23 @@ func TestAdapt(t *testing.T) {
 	var d drift
 	const risk, level = 0.1, 2
 	for range 9 {
-		d.adapt(0.5, 1, risk, level)
+		d.adapt(0.5, 1, 1, risk, level)
 	}
 	if d.Wider != 0 {
 		t.Errorf("wider by e^%v after nothing was missed", d.Wider)
 	}
-	d.adapt(2, 1, risk, level)
+	d.adapt(2, 1, 1, risk, level)
 	if got := d.factor(level); math.Abs(got-math.Exp(widenBy*(1-risk))) > 1e-12 {
 		t.Errorf("a factor of %v after one miss", got)
 	}
 	for range 9 {
-		d.adapt(0.5, 1, risk, level)
+		d.adapt(0.5, 1, 1, risk, level)
 	}
 	if d.Wider > 1e-12 {
 		t.Errorf("wider by e^%v after one of ten missed", d.Wider)
 	}
 	for range 100 {
-		d.adapt(10, 1, risk, level)
+		d.adapt(10, 1, 1, risk, level)
 	}
 	if got := d.factor(level); math.Abs(got-3) > 1e-12 {
 		t.Errorf("a factor of %v after misses only, want 3", got)
@@ -38,9 +38,9 @@ func TestAdapt(t *testing.T) {
 		t.Errorf("factors of %v for types of the fit and %v for strangers", d.factor(0), d.factor(knownLevels))
 	}
 	before := d.Wider
-	d.adapt(10, 1, risk, 0)
-	d.adapt(0, 1, risk, knownLevels)
-	d.adapt(0, 0, risk, level)
+	d.adapt(10, 1, 1, risk, 0)
+	d.adapt(0, 1, 1, risk, knownLevels)
+	d.adapt(0, 0, 0, risk, level)
 	if d.Wider != before {
 		t.Error("others move the intervals of types that were met")
 	}

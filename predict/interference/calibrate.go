@@ -174,9 +174,18 @@ func groupFolds(obs []*Observation, limit int, seed uint64, group func(*Observat
 // are a fifth to a third wider.
 const metFamilies = 0.6
 
+// slowFamilies is the share of those families whose lower ends hold for themselves, at half the
+// risk: a family that is harder is slower by many times its interval, and hardly ever faster.
+// Of Gavel's 68 families by GPU and number of co-runs less than .88 is held of 11 (of 13
+// without lower ends of their own, two of which chance does not explain), of Lucid's 56 of one (one),
+// of 32 under MPS of 4 (8). Gavel's intervals are a tenth to a fifth wider from 8 co-runs on,
+// Lucid's a hundredth, those under MPS a tenth.
+const slowFamilies = 0.7
+
 // spreadOf takes for each familiarity what the errors promise at the risk. Errors
 // of types of the fit are taken one by one; those of types that were met since as well,
-// but for no less than what metFamilies of their families need. Those of strangers count by family: pairs
+// but for no less than what metFamilies of their families need, and their lower ends for
+// what slowFamilies of them need there. Those of strangers count by family: pairs
 // of one family err together, so that a new family is like one that was left out,
 // not like one of its pairs. The factor of a family holds for 1 - risk of its
 // rows; the conformal bound over families is then one that a new family exceeds
@@ -186,14 +195,16 @@ const metFamilies = 0.6
 func spreadOf(errs []standardError, sigma, risk float64) spread {
 	s := spread{Noise: num.Round9(max(sigma, 1e-3))}
 	var widest [2]float64 // of known types and of strangers
+	var slowest float64
 	var thin [familiarities]bool
 	for level := range s.Factor {
 		var all []float64
-		byGroup := make(map[string][]float64)
+		byGroup, slower := make(map[string][]float64), make(map[string][]float64)
 		for _, e := range errs {
 			if e.level == level {
-				score := math.Abs(e.error) / (s.Noise * math.Sqrt(1+e.variance))
-				all, byGroup[e.group] = append(all, score), append(byGroup[e.group], score)
+				score := e.error / (s.Noise * math.Sqrt(1+e.variance))
+				all, byGroup[e.group] = append(all, math.Abs(score)), append(byGroup[e.group], math.Abs(score))
+				slower[e.group] = append(slower[e.group], max(0, score))
 			}
 		}
 		if thin[level] = len(all) < leastErrors; thin[level] {
@@ -205,6 +216,8 @@ func spreadOf(errs []standardError, sigma, risk float64) spread {
 			if met(level) {
 				s.Usual[level] = num.Round9(factor)
 				factor = max(factor, conformal.UpperOfGroups(slices.Collect(maps.Values(byGroup)), risk, 1-metFamilies))
+				s.Slower[level] = num.Round9(max(factor, conformal.UpperOfGroups(slices.Collect(maps.Values(slower)), risk/2, 1-slowFamilies)))
+				slowest = max(slowest, s.Slower[level])
 			}
 			s.Factor[level] = num.Round9(factor)
 		} else {
@@ -220,6 +233,9 @@ func spreadOf(errs []standardError, sigma, risk float64) spread {
 	for level := range s.Factor {
 		if thin[level] {
 			s.Factor[level] = cmp.Or(widest[kindOf(level)], most)
+			if met(level) && slowest > 0 {
+				s.Slower[level] = max(slowest, s.Factor[level])
+			}
 		}
 	}
 	return s

@@ -129,13 +129,13 @@ func (c curve) off(speed, loss float64) float64 {
 	return c.loss(speed) - loss
 }
 
-// ends are the speeds so far from that of a loss.
-func (c curve) ends(loss, half float64) (lo, hi float64) {
+// ends are the speeds so far below and above that of a loss.
+func (c curve) ends(loss, slower, faster float64) (lo, hi float64) {
 	if c.bend > 0 {
 		v := c.speed(loss)
-		return v - half, v + half
+		return v - slower, v + faster
 	}
-	return c.speed(loss + half), c.speed(loss - half)
+	return c.speed(loss + slower), c.speed(loss - faster)
 }
 
 // Where hardly any speed is left in turns, the slope of the loss is so flat that a disaster would

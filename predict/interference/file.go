@@ -315,16 +315,19 @@ func (f *regimeFile) regime() (*regime, error) {
 
 // check verifies the numbers that solve does not.
 func (f *regimeFile) check() error {
-	numbers := []float64{f.Spread.Noise, f.Drift.Misses, f.Drift.Bias, f.Drift.Wider}
-	for _, v := range slices.Concat(numbers, f.Spread.Factor[:], f.Spread.Usual[:], f.Mean) {
+	numbers := []float64{f.Spread.Noise, f.Drift.Misses, f.Drift.Bias, f.Drift.Wider, f.Drift.Nearer}
+	for _, v := range slices.Concat(numbers, f.Spread.Factor[:], f.Spread.Usual[:], f.Spread.Slower[:], f.Mean) {
 		if !num.Finite(v) {
 			return errors.New("a number is not finite")
 		}
 	}
+	if n := f.Drift.Nearer; n < leastNearer || n > 0 {
+		return fmt.Errorf("lower ends nearer by a factor of e^%v", n)
+	}
 	if w := f.Drift.Wider; w < 0 || w > math.Log(conformal.MaxWiden)+1e-9 {
 		return fmt.Errorf("intervals wider by a factor of e^%v", w)
 	}
-	for _, v := range slices.Concat(f.Spread.Factor[:], f.Spread.Usual[:], []float64{f.Spread.Noise}) {
+	for _, v := range slices.Concat(f.Spread.Factor[:], f.Spread.Usual[:], f.Spread.Slower[:], []float64{f.Spread.Noise}) {
 		if v < 0 {
 			return fmt.Errorf("spread %v, want 0 or more", v)
 		}

@@ -1,6 +1,7 @@
 package interference
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -50,6 +51,9 @@ type spread struct {
 	// were met since the fit: measurements are judged by it, as families that are harder
 	// must not make false ones credible. 0 is Factor.
 	Usual [familiarities]float64 `json:"usual,omitzero"`
+	// Slower is Factor for the lower end of a speed, of types that were met since the fit:
+	// what a family loses beyond what is predicted reaches further than what it gains. 0 is Factor.
+	Slower [familiarities]float64 `json:"slower,omitzero"`
 	// Groups holds, per familiarity, on how many independent groups the factor
 	// rests; 0 is none of its own.
 	Groups [familiarities]int `json:"groups"`
@@ -74,19 +78,22 @@ func wider(tasks int) float64 { return 1 + 0.5*float64(max(0, tasks-2)) }
 // prior of a pair. AEGIS' trials of four and five lie within it.
 const mostHalf = priorFactor * priorNoise
 
-// usual is the spread that measurements are judged by.
-func (s *spread) usual(level int) *spread {
-	if s.Usual[level] == 0 {
-		return s
-	}
-	own := *s
-	own.Factor[level] = s.Usual[level]
-	return &own
+// half is the part of an interval on one side of a predicted loss, by a factor of the spread.
+func (s *spread) half(factor, variance float64, tasks int) float64 {
+	half := factor * s.Noise * math.Sqrt(1+variance)
+	return max(half, min(wider(tasks)*half, mostHalf))
 }
 
-func (s *spread) halfWidth(variance float64, level, tasks int) float64 {
-	half := s.Factor[level] * s.Noise * math.Sqrt(1+variance)
-	return max(half, min(wider(tasks)*half, mostHalf))
+// halves are the parts of an interval towards more loss and towards less.
+func (r *regime) halves(variance float64, level, tasks int) (slower, faster float64) {
+	s, widen := &r.spread, r.drift.factor(level)
+	lower := max(s.Factor[level], s.Slower[level]*math.Exp(r.drift.Nearer))
+	return widen * s.half(lower, variance, tasks), widen * s.half(s.Factor[level], variance, tasks)
+}
+
+// usual is the half width that measurements are judged by.
+func (s *spread) usual(variance float64, level, tasks int) float64 {
+	return s.half(cmp.Or(s.Usual[level], s.Factor[level]), variance, tasks)
 }
 
 // drift watches whether observations stay within their intervals: an
@@ -103,7 +110,13 @@ type drift struct {
 	// Wider is the logarithm of how much wider than calibrated the intervals are of
 	// types that were met since the fit.
 	Wider float64 `json:"wider,omitempty"`
+	// Nearer is the logarithm, 0 or less, of how much nearer than calibrated their lower
+	// ends are, where these are further off than the upper ones.
+	Nearer float64 `json:"nearer,omitempty"`
 }
+
+// leastNearer bounds it.
+const leastNearer = -3
 
 // mostOff is the most that one error counts for the bias, so that one raises no alarm.
 const mostOff = 3
@@ -134,15 +147,20 @@ const widenBy = 0.1
 // they miss, and narrows them by the others, down to what was calibrated, so that a share
 // of at most risk is missed of whatever comes (adaptive conformal inference, Gibbs and
 // Candès, NeurIPS 2021, arXiv 2106.00170): the next family may be harder than those of the
-// calibration.
-func (d *drift) adapt(err, half, risk float64, level int) {
-	if !met(level) || !(half > 0) {
+// calibration. Lower ends that are further off than upper ones come as near as these while no
+// more than half of that share is below them.
+func (d *drift) adapt(err, slower, faster, risk float64, level int) {
+	if !met(level) || !(faster > 0) {
 		return
 	}
-	missed := -risk
-	if math.Abs(err) > half*d.factor(level) {
+	missed, below := -risk, -risk/2
+	if err > slower || -err > faster {
 		missed++
 	}
+	if err > slower {
+		below++
+	}
+	d.Nearer = max(leastNearer, min(0, d.Nearer+float64(widenBy*below)))
 	d.Wider = max(0, min(math.Log(conformal.MaxWiden), d.Wider+float64(widenBy*missed)))
 }
 

@@ -257,21 +257,18 @@ func gather(r *regime, set []*profile.Profile) *scratch {
 func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 	loss := r.loss(w.set, i, ratio)
 	variance, level := r.doubt(w.set, i, loss, &w.row)
-	half := r.spread.halfWidth(variance, level, len(w.set)) * r.drift.factor(level)
+	slower, faster := r.halves(variance, level, len(w.set))
 	source := predict.Source{Kind: r.sourceOf(w.set), Distance: distance(w.set, i), Groups: r.spread.Groups[level]}
-	if level >= knownLevels { // a type that was never seen
-		if source.Groups < leastGroups || r.roster.blind && source.Kind == predict.Prior {
-			prior := priorSpread()
-			source.Kind, half = predict.Prior, max(half, prior.halfWidth(0, level, len(w.set)))
-		}
+	serves, seen := servers(w.set)
+	byLaw := serves && seen // of a few pairs
+	if byLaw || level >= knownLevels && (source.Groups < leastGroups || r.roster.blind && source.Kind == predict.Prior) {
+		source.Kind, slower, faster = predict.Prior, max(slower, mostHalf), max(faster, mostHalf)
 	}
-	if serves, seen := servers(w.set); serves && seen {
-		source.Kind, half = predict.Prior, max(half, mostHalf) // the law of a few pairs
-	} else if len(w.row.At) == 0 {
-		half = 0
+	if len(w.row.At) == 0 && !byLaw {
+		slower, faster = 0, 0
 	}
 	e := predict.Estimate{Value: r.curve().speed(loss)}
-	e.Lo, e.Hi = r.curve().ends(loss, half)
+	e.Lo, e.Hi = r.curve().ends(loss, slower, faster)
 	if !ratio {
 		e.Value, e.Lo, e.Hi = min(1, e.Value), min(1, e.Lo), min(1, e.Hi)
 	}
@@ -344,5 +341,5 @@ func (r *regime) doubt(set []member, i int, loss float64, w *lsq.Row) (variance 
 // that a measurement of it is judged by.
 func (r *regime) expected(set []member, i int, w *lsq.Row) float64 {
 	variance, level := r.doubt(set, i, r.loss(set, i, true), w)
-	return r.spread.usual(level).halfWidth(variance, level, len(set))
+	return r.spread.usual(variance, level, len(set))
 }

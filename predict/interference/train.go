@@ -214,8 +214,9 @@ func (r *regime) learn(o *Observation, risk float64) {
 		loss, expected := r.curve().measured(y), r.loss(set, i, true)
 		variance, level := r.doubt(set, i, expected, &w.row)
 		off := r.curve().off(y, expected)
-		r.drift.add(off, r.spread.usual(level).halfWidth(variance, level, len(set)))
-		r.drift.adapt(off, r.spread.halfWidth(variance, level, len(set)), risk, level)
+		r.drift.add(off, r.spread.usual(variance, level, len(set)))
+		slower, faster := r.halves(variance, level, len(set))
+		r.drift.adapt(off, slower, faster, risk, level)
 		weight := r.weight(loss, len(set))
 		if !doubted {
 			weight *= r.trust(o, set, i, w)
