@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -210,7 +211,7 @@ func TestRunRefuses(t *testing.T) {
 
 func TestRunHelpAndCancel(t *testing.T) {
 	var help bytes.Buffer
-	if err := run(t.Context(), []string{"-h"}, &help, &bytes.Buffer{}); err != nil || !strings.Contains(help.String(), "colloc") {
+	if err := run(t.Context(), []string{"-h"}, &help, &bytes.Buffer{}); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "colloc") {
 		t.Errorf("-h: %v, %s", err, &help)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
