@@ -20,7 +20,6 @@ import (
 	"example.com/colloc/profile/tracefile"
 )
 
-
 var errNoTasks = errors.New("no tasks: name a task file, a model file such as config.json, or what print(model) printed; colloc profile -- python train.py writes one from a training")
 
 // input is what is to be planned.

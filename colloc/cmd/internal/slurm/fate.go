@@ -35,8 +35,6 @@ const (
 )
 
 // words are the fates as the record keeps them.
-//
-//nolint:gochecknoglobals // read-only name table of the enumeration
 var words = enum.Of("slurm: end of a task", "new", "active", "done", "failed", "cancelled", "unknown", "no device", "displaced", "out of memory")
 
 func (f fate) String() string {
