@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
 
 	"example.com/colloc/internal/plain"
 )
@@ -31,11 +30,7 @@ func Exit(w io.Writer, command string, err error) int {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
-	lines := strings.Split(err.Error(), "\n")
-	for i, line := range lines {
-		lines[i] = plain.Text(line)
-	}
-	_, _ = fmt.Fprintln(w, command+":", strings.Join(lines, "\n")) // there is nobody to tell
+	_, _ = fmt.Fprintln(w, command+":", plain.Lines(err.Error())) // there is nobody to tell
 	if errors.Is(err, ErrUsage) {
 		return 2
 	}

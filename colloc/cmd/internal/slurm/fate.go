@@ -63,8 +63,8 @@ var exitLine = regexp.MustCompile(`(?m)^colloc: exit (-?[0-9]+): (.*)$`)
 // codes are the exit codes of a job's tasks as its own output tells; written says
 // whether there is one, and barred that the job had no GPU.
 func (s *sweep) codes(id site.JobID) (codes []int, written, barred bool) {
-	text, err := os.ReadFile(files.Under(s.dir, s.output(strconv.FormatInt(int64(id), 10))))
-	if err != nil {
+	text, err := files.Tail(files.Under(s.dir, s.output(strconv.FormatInt(int64(id), 10))))
+	if err != nil || text == nil {
 		return nil, false, false
 	}
 	at := make(map[string]int) // of each task
@@ -86,19 +86,23 @@ func (s *sweep) codes(id site.JobID) (codes []int, written, barred bool) {
 // wrote finds a job that is not recorded and ran a task after some moment, and how it
 // ended, by what jobs wrote; 0 if none did.
 func (s *sweep) wrote(task string, since time.Time, recorded map[site.JobID][]string) (site.JobID, fate) {
-	files, _ := filepath.Glob(files.Under(s.dir, s.output("*"))) // the pattern is one
-	for _, path := range files {
-		info, err := os.Stat(path)
+	dir := files.Under(s.dir, s.logDir())
+	entries, _ := os.ReadDir(dir) // none if it is not there
+	for _, e := range entries {
+		var id site.JobID
+		if _, err := fmt.Sscanf(e.Name(), "colloc-%d.out", &id); err != nil || recorded[id] != nil {
+			continue
+		}
+		info, err := e.Info()
 		if err != nil || info.ModTime().Before(since.Add(-time.Minute)) { // clocks differ
 			continue
 		}
-		text, err := os.ReadFile(path)
+		text, err := files.Tail(filepath.Join(dir, e.Name()))
 		if err != nil {
 			continue
 		}
 		for _, m := range exitLine.FindAllStringSubmatch(string(text), -1) {
-			var id site.JobID
-			if _, err := fmt.Sscanf(filepath.Base(path), "colloc-%d.out", &id); err != nil || recorded[id] != nil || script.Unquote(m[2]) != task {
+			if script.Unquote(m[2]) != task {
 				continue
 			}
 			if m[1] == "0" {

@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -57,10 +56,7 @@ func look(log string) *sight {
 
 // see reads a log; one that is not there says nothing.
 func see(path string) (*sight, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return &sight{}, nil
-	}
+	text, err := files.Tail(path)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +80,7 @@ func (s *sweep) held(task string, id site.JobID, runs bool, now time.Time) profi
 	if was, ok := s.outputs[id]; ok && was.size == info.Size() && was.changed.Equal(info.ModTime()) {
 		return was.peaks[task]
 	}
-	text, err := os.ReadFile(path)
+	text, err := files.Tail(path)
 	if err != nil {
 		return 0
 	}

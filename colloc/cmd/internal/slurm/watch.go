@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/internal/plain"
 	"example.com/colloc/profile"
 )
 
@@ -86,11 +86,11 @@ func (p *program) failures(s *sweep, rec *record, jobs map[site.JobID]site.JobIn
 	slices.Sort(lost)
 	for _, id := range bad {
 		path := files.Under(s.dir, s.output(fmt.Sprint(id)))
-		if text, err := os.ReadFile(path); err == nil {
+		if text, err := files.Tail(path); err == nil {
 			fmt.Fprintf(p.stdout, "job %d said last (%s):\n%s", id, path, tail(text, 10))
 		}
 		for _, log := range logs[id] {
-			if text, err := os.ReadFile(files.Under(s.dir, log)); err == nil && len(text) > 0 {
+			if text, err := files.Tail(files.Under(s.dir, log)); err == nil && len(text) > 0 {
 				fmt.Fprintf(p.stdout, "its task said last (%s):\n%s", log, tail(text, 5))
 			}
 		}
@@ -104,11 +104,11 @@ func (p *program) failures(s *sweep, rec *record, jobs map[site.JobID]site.JobIn
 	return fmt.Errorf("jobs %d did not complete: submit plans their tasks again", bad)
 }
 
-// tail is the last lines of a text, the last with its newline.
+// tail is the last lines of a text, the last with its newline, without what a terminal would obey.
 func tail(text []byte, lines int) string {
 	all := strings.SplitAfter(strings.TrimRight(string(text), "\n")+"\n", "\n")
 	all = all[:len(all)-1]
-	return strings.Join(all[max(0, len(all)-lines):], "")
+	return plain.Lines(strings.Join(all[max(0, len(all)-lines):], ""))
 }
 
 // keep notes what a job is now, and where it was: one that is over no longer says.

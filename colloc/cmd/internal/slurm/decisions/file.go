@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
@@ -52,13 +53,6 @@ func (f *File) Write(path string) error {
 	return files.WriteJSON(path, f)
 }
 
-// written reports whether a file is there that a user, given as a number, wrote.
-func written(path, uid string) bool {
-	_, err := strconv.ParseUint(uid, 10, 32)
-	info, missing := os.Lstat(path)
-	return err == nil && missing == nil && info.Mode().IsRegular() && ownedBy(info, uid)
-}
-
 // ownedBy reports whether a file belongs to a user, who thus wrote it.
 func ownedBy(info fs.FileInfo, uid string) bool {
 	of, known := owner.Of(info)
@@ -68,30 +62,30 @@ func ownedBy(info fs.FileInfo, uid string) bool {
 // maxFile is the largest file of decisions in bytes: slurmctld waits while it is read.
 const maxFile = 1 << 20
 
-// bounded reads a file that is not too large.
-func bounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// read reads the decisions about the jobs of a user, nil if there are none. Those in a folder, where every user may
+// write, count only if the file is that user's own: what is looked at is what is read.
+func read(path, uid string) (*File, error) {
+	flags := 0
+	folder, err := os.Stat(path)
+	shared := err == nil && folder.IsDir()
+	if shared {
+		if _, err := strconv.ParseUint(uid, 10, 32); err != nil {
+			return nil, nil //nolint:nilnil,nilerr // nobody decided for this user
+		}
+		path, flags = filepath.Join(path, uid+".json"), syscall.O_NOFOLLOW
+	}
+	f, info, err := files.Open(path, flags)
+	if shared && (err != nil || !ownedBy(info, uid)) {
+		return nil, nil //nolint:nilnil,nilerr // nobody decided for this user
+	}
 	if err != nil {
-		return nil, err
+		return nil, cli.Usage("%w", err)
 	}
 	defer func() { _ = f.Close() }() // read only: nothing is lost
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
 		err = fmt.Errorf("%s: more than %d bytes, which are no decisions of one user: plan them again", path, maxFile)
 	}
-	return data, err
-}
-
-// read reads the decisions about the jobs of a user, nil if there are none. Those in a
-// folder count only if the file is that user's own.
-func read(path, uid string) (*File, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, uid+".json")
-		if !written(path, uid) {
-			return nil, nil //nolint:nilnil // nobody decided for this user
-		}
-	}
-	data, err := bounded(path)
 	if err != nil {
 		return nil, cli.Usage("%w", err)
 	}

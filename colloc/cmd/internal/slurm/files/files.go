@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/internal/filelock"
@@ -28,6 +29,41 @@ func WriteJSON(path string, v any) error {
 		return err
 	}
 	return replace.Text(path, append(text, '\n'))
+}
+
+// Open opens a file to read it, with more flags of [os.OpenFile], and waits for nobody: what is no regular file, such as
+// a pipe, is an error that is [fs.ErrInvalid].
+func Open(path string, flags int) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// mostTail is how much of a file Tail reads, in bytes.
+const mostTail = 16 << 20
+
+// Tail reads what jobs wrote to a file: its last 16 MiB, for what matters stands at the end, and logs grow without bound.
+// Of one that is not there, or no regular file, it is nothing.
+func Tail(path string) ([]byte, error) {
+	f, info, err := Open(path, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-mostTail), mostTail))
 }
 
 // Load reads a file with read, or takes what there is otherwise.
