@@ -23,6 +23,12 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestLines(t *testing.T) {
+	if got, want := Lines("a\x1b[2J\n\x1b]0;t\ab\r\n"), "a\nb\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func FuzzText(f *testing.F) {
 	f.Add("\x1b[1mx\x1b]0;t\a")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -90,7 +90,7 @@ func (s *sweep) wrote(task string, since time.Time, recorded map[site.JobID][]st
 	entries, _ := os.ReadDir(dir) // none if it is not there
 	for _, e := range entries {
 		var id site.JobID
-		if _, err := fmt.Sscanf(e.Name(), "colloc-%d.out", &id); err != nil || recorded[id] != nil {
+		if _, err := fmt.Sscanf(e.Name(), "colloc-%d.out", &id); err != nil || recorded[id] != nil || !strings.HasSuffix(e.Name(), ".out") {
 			continue
 		}
 		info, err := e.Info()

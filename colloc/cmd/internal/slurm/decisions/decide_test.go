@@ -3,10 +3,12 @@ package decisions
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -93,6 +95,17 @@ func TestFolder(t *testing.T) {
 	}
 	if got := ask(me); got != "" {
 		t.Errorf("a link: %q", got)
+	}
+	if err := errors.Join(os.Remove(mine), syscall.Mkfifo(mine, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(me); got != "" {
+		t.Errorf("a pipe: %q", got)
+	}
+	for _, uid := range []string{"", me} { // a file of one's own, and one in a folder
+		if all, err := read(mine, uid); all != nil || !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("a pipe in place of a file: %v, %v", all, err)
+		}
 	}
 }
 
