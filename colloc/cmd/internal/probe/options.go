@@ -61,7 +61,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.BoolVar(&o.training.Checkpointing, "checkpointing", false, "activations are recomputed in the backward pass")
 	f.StringVar(&o.gpu, "gpu", "", "use the GPU `NAME`: a number or UUID; without, one that nobody uses, of CUDA_VISIBLE_DEVICES if that is set")
 	f.BoolVar(&o.shared, "shared", false, "measure although somebody else uses the GPU; the file says so")
-	f.StringVar(&o.fakeGPUs, "fake-gpus", "", "pretend to have `GPUS`, such as 2xA100-40GB, or those of a file; the command burn then plays a training")
+	f.StringVar(&o.fakeGPUs, "fake-gpus", "", "pretend to have the GPUs in `FILE`, or a list such as 2xA100-40GB; the command burn then plays a training")
 	o.step = solo.Steps
 	f.Func("step", "`REGEXP` with the group (?P<step>...) finds the number of a step in the output", func(s string) error {
 		o.step = s

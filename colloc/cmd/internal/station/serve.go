@@ -44,7 +44,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	var o serving
 	f := p.set()
 	f.StringVar(&o.dir, "dir", defaultDir(), "keep queue, logs and what was learned in `DIR`")
-	f.StringVar(&o.fake, "fake-gpus", "", "pretend to have `GPUS`, such as 2xA100-40GB, or those of a file; the command burn then plays a training")
+	f.StringVar(&o.fake, "fake-gpus", "", "pretend to have the GPUs in `FILE`, or a list such as 2xA100-40GB; the command burn then plays a training")
 	gpus.Flags(f, &o.gpus, &o.mechanisms, nil)
 	f.Lookup("share").Usage += "; for mps the station keeps a daemon for each GPU"
 	f.BoolVar(&o.me, "me", os.Geteuid() != 0, "take jobs of this user alone; without it, as root, those of all users, which then run as them")

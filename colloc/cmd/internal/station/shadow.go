@@ -23,7 +23,7 @@ func (p *program) shadow(ctx context.Context, args []string) (err error) {
 	f := flag.NewFlagSet(p.command.name, flag.ContinueOnError)
 	var o shadow.Options
 	o.Flags(f, "shadow.jsonl")
-	fake := f.String("fake-gpus", "", "pretend to have `GPUS`, such as 2xA100-40GB, or those of a file")
+	fake := f.String("fake-gpus", "", "pretend to have the GPUs in `FILE`, or a list such as 2xA100-40GB")
 	if err := p.parse(f, args, aboutShadow, 0, 0); err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func (o *options) gpuFlags(f *flag.FlagSet) {
 	})
 	f.StringVar(&o.station, "station", "auto", "auto: where a station runs (colloc station), it runs the tasks, unless a flag asks for what it cannot heed; no: never; yes: only there")
 	f.IntVar(&o.taskGPUs, "gpus-per-task", 1, "each task takes `N` GPUs at once, to itself, as with torchrun; MASTER_PORT is another one for each")
-	f.StringVar(&o.fakeGPUs, "fake-gpus", "", "pretend to have `GPUS`, such as 2xA100-40GB, or those of a file; the command burn then plays a training")
+	f.StringVar(&o.fakeGPUs, "fake-gpus", "", "pretend to have the GPUs in `FILE`, or a list such as 2xA100-40GB; the command burn then plays a training")
 	f.IntVar(&o.perGPU, "per-gpu", colloc.DefaultMaxSet, "at most `N` tasks on a GPU")
 	cli.Bytes(f, &o.floor, "mem-floor", "leave `BYTES` of each GPU free, beside the usual headroom")
 }
