@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
@@ -63,25 +62,27 @@ func ownedBy(info fs.FileInfo, uid string) bool {
 const maxFile = 1 << 20
 
 // read reads the decisions about the jobs of a user, nil if there are none. Those in a folder, where every user may
-// write, count only if the file is that user's own: what is looked at is what is read.
+// write, count only if the file is that user's own, and no link: what is looked at is what is read.
 func read(path, uid string) (*File, error) {
-	flags := 0
 	folder, err := os.Stat(path)
 	shared := err == nil && folder.IsDir()
 	if shared {
 		if _, err := strconv.ParseUint(uid, 10, 32); err != nil {
-			return nil, nil //nolint:nilnil,nilerr // nobody decided for this user
+			return nil, nil //nolint:nilnil // nobody decided for this user
 		}
-		path, flags = filepath.Join(path, uid+".json"), syscall.O_NOFOLLOW
+		path = filepath.Join(path, uid+".json")
 	}
-	f, info, err := files.Open(path, flags)
-	if shared && (err != nil || !ownedBy(info, uid)) {
-		return nil, nil //nolint:nilnil,nilerr // nobody decided for this user
-	}
-	if err != nil {
+	f, info, err := files.Open(path)
+	switch {
+	case err != nil && shared:
+		return nil, nil //nolint:nilnil // nobody decided for this user
+	case err != nil:
 		return nil, cli.Usage("%w", err)
 	}
 	defer func() { _ = f.Close() }() // read only: nothing is lost
+	if there, err := os.Lstat(path); shared && (err != nil || !os.SameFile(there, info) || !ownedBy(info, uid)) {
+		return nil, nil //nolint:nilnil // somebody else's
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
 		err = fmt.Errorf("%s: more than %d bytes, which are no decisions of one user: plan them again", path, maxFile)

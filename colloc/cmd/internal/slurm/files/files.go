@@ -31,10 +31,10 @@ func WriteJSON(path string, v any) error {
 	return replace.Text(path, append(text, '\n'))
 }
 
-// Open opens a file to read it, with more flags of [os.OpenFile], and waits for nobody: what is no regular file, such as
-// a pipe, is an error that is [fs.ErrInvalid].
-func Open(path string, flags int) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
+// Open opens a file to read it, and waits for nobody: what is no regular file, such as a pipe, is an error that is
+// [fs.ErrInvalid].
+func Open(path string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -55,7 +55,7 @@ const mostTail = 16 << 20
 // Tail reads what jobs wrote to a file: its last 16 MiB, for what matters stands at the end, and logs grow without bound.
 // Of one that is not there, or no regular file, it is nothing.
 func Tail(path string) ([]byte, error) {
-	f, info, err := Open(path, 0)
+	f, info, err := Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return nil, nil
 	}
