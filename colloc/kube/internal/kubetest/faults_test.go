@@ -3,11 +3,13 @@
 package kubetest
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -56,7 +58,8 @@ func (c *Cluster) Faults(rate float64, seed uint64) *Faults {
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serve(proxy, w, r) }))
 	server.EnableHTTP2 = true
-	server.StartTLS() // no client sends a token in the clear
+	server.Config.BaseContext = func(net.Listener) context.Context { return c.tb.Context() } // a watch ends with the test, or Close waits for it
+	server.StartTLS()                                                                        // no client sends a token in the clear
 	c.tb.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
