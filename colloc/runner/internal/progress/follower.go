@@ -2,16 +2,15 @@ package progress
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile"
 )
 
@@ -132,13 +131,13 @@ const longest = 1e6
 // emptied: it lies on the runner's disk, and only the output of a run is bounded otherwise.
 func note(name string) string {
 	const longest, room = 64, 64 << 10
-	file, size, err := open(name)
+	file, info, err := regular.Open(name)
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	text, err := io.ReadAll(io.LimitReader(file, longest))
-	if size > room && err == nil {
+	if info.Size() > room && err == nil {
 		err = os.Truncate(name, 0)
 	}
 	if err != nil {
@@ -147,34 +146,16 @@ func note(name string) string {
 	return string(text)
 }
 
-// open opens what a task may have written. It waits for nobody: a task may leave a pipe
-// there, or a device without end.
-func open(name string) (file *os.File, size int64, err error) {
-	file, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", name)
-	}
-	if err != nil {
-		_ = file.Close() // it was only opened
-		return nil, 0, err
-	}
-	return file, info.Size(), nil
-}
-
 // followOutput looks for the pattern in the lines that are new, all of them, so
 // that steps and time belong together. A carriage return ends a line too: progress
 // bars write nothing else.
 func (f *Follower) followOutput() {
-	file, size, err := open(f.log)
+	file, info, err := regular.Open(f.log)
 	if err != nil {
 		return
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	end := size                         // what is written meanwhile is read the next time
+	end := info.Size()                  // what is written meanwhile is read the next time
 	if end-f.offset > most {
 		f.offset, f.rest = end-chunk, nil
 		f.counters.restarts++ // who knows what was in between

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile"
 )
 
@@ -208,7 +209,7 @@ func TestEndless(t *testing.T) {
 	if got := f.Follow(false); got.Matched {
 		t.Errorf("read %+v", got)
 	}
-	if _, _, err := open(path); err == nil {
+	if _, _, err := regular.Open(path); err == nil {
 		t.Error("a device is opened")
 	}
 }

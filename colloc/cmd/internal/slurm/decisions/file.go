@@ -16,6 +16,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/internal/owner"
+	"example.com/colloc/internal/regular"
 )
 
 // File is where the tasks of one user should go, and since when that holds.
@@ -72,7 +73,7 @@ func read(path, uid string) (*File, error) {
 		}
 		path = filepath.Join(path, uid+".json")
 	}
-	f, info, err := files.Open(path)
+	f, info, err := regular.Open(path)
 	switch {
 	case err != nil && shared:
 		return nil, nil //nolint:nilnil // nobody decided for this user

@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/internal/filelock"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/internal/replace"
 )
 
@@ -31,31 +31,13 @@ func WriteJSON(path string, v any) error {
 	return replace.Text(path, append(text, '\n'))
 }
 
-// Open opens a file to read it, and waits for nobody: what is no regular file, such as a pipe, is an error that is
-// [fs.ErrInvalid].
-func Open(path string) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
-	}
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, info, nil
-}
-
 // mostTail is how much of a file Tail reads, in bytes.
 const mostTail = 16 << 20
 
 // Tail reads what jobs wrote to a file: its last 16 MiB, for what matters stands at the end, and logs grow without bound.
 // Of one that is not there, or no regular file, it is nothing.
 func Tail(path string) ([]byte, error) {
-	f, info, err := Open(path)
+	f, info, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return nil, nil
 	}

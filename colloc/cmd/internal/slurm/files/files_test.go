@@ -2,42 +2,11 @@ package files
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 )
-
-// TestOpen: what is opened is a file, and nobody waits for somebody at the other end of a pipe.
-func TestOpen(t *testing.T) {
-	dir := t.TempDir()
-	name := func(s string) string { return filepath.Join(dir, s) }
-	if err := errors.Join(os.WriteFile(name("file"), []byte("x"), 0o600), os.Symlink(name("file"), name("link")), syscall.Mkfifo(name("pipe"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		name string
-		want error
-	}{
-		{"file", nil},
-		{"link", nil},
-		{"pipe", fs.ErrInvalid},
-		{"", fs.ErrInvalid}, // the folder
-		{"none", fs.ErrNotExist},
-	} {
-		f, info, err := Open(name(tt.name))
-		if !errors.Is(err, tt.want) || (err == nil) != (f != nil) {
-			t.Errorf("%q: %v, want %v", tt.name, err, tt.want)
-		}
-		if f != nil {
-			if info.Size() != 1 {
-				t.Errorf("%q has %d bytes", tt.name, info.Size())
-			}
-			f.Close()
-		}
-	}
-}
 
 // TestTail: of a log without end its end is read.
 func TestTail(t *testing.T) {
