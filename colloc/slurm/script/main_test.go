@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/internal/testbed"
 )
 
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	race.Run(m)
 }
 
 func writeDump(file string) error {
