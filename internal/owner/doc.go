@@ -1,2 +1,2 @@
-// Package owner tells whose a file is.
+// Package owner tells whose a file is, and whose the other end of a connection.
 package owner
