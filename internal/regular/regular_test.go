@@ -40,3 +40,23 @@ func TestOpen(t *testing.T) {
 		}
 	}
 }
+
+// TestRead: a file without end is not read to it.
+func TestRead(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, []byte("1234"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := Read(name, 4); err != nil || string(text) != "1234" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := os.Truncate(name, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := Read(name, 4); err == nil || text != nil {
+		t.Errorf("of a TiB %q is read, %v", text, err)
+	}
+	if _, err := Read("/dev/zero", 4); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a device: %v", err)
+	}
+}

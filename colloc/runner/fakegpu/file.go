@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -33,9 +33,12 @@ type document struct {
 	} `json:"gpus"`
 }
 
+// maxFile is the longest file in bytes. It is read again and again.
+const maxFile = 1 << 20
+
 // readFile reads the GPUs from a file.
 func readFile(path string) ([]gpu, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.Read(path, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("fakegpu: %w", err)
 	}

@@ -147,6 +147,28 @@ func TestMalformed(t *testing.T) {
 
 // TestEstimates: of two columns with one estimator's answers the later counts,
 // and of two faults the first is named, however often the file is read.
+// endless says the same for ever.
+type endless string
+
+// Read implements [io.Reader].
+func (e endless) Read(p []byte) (int, error) {
+	for n := range p {
+		p[n] = e[n%len(e)]
+	}
+	return len(p), nil
+}
+
+// TestEndless: a row or line without end is an error, in quotes too, in the header and behind it.
+func TestEndless(t *testing.T) {
+	for _, text := range []string{"", "\"", heliosHeader, heliosHeader + "\"", "{\"id\": \""} {
+		for _, rest := range []endless{"x", ",", "\x00", "\n\x00"} {
+			if _, err := trace.Read(io.MultiReader(strings.NewReader(text), rest)); err == nil {
+				t.Errorf("%.20q and then %q without end is read", text, string(rest))
+			}
+		}
+	}
+}
+
 func TestEstimates(t *testing.T) {
 	const header = "task,arrival_s,job,gpus,exclusive_duration_s,peak_mem_mib,class,est_a_mib,est_a_upper_mib\n"
 	for range 20 {

@@ -15,6 +15,7 @@ import (
 
 // table is a CSV file with a header.
 type table struct {
+	bound   *bound
 	csv     *csv.Reader
 	layout  layout
 	header  []string
@@ -23,9 +24,10 @@ type table struct {
 
 // newTableOf reads the header and finds out which of some layouts it is.
 func newTableOf(r io.Reader, layouts []layout) (*table, error) {
-	t := &table{csv: csv.NewReader(r), columns: map[string]int{}}
+	t := &table{bound: &bound{r: r}, columns: map[string]int{}}
+	t.csv = csv.NewReader(t.bound)
 	t.csv.ReuseRecord = true
-	header, err := t.csv.Read()
+	header, err := t.row()
 	if errors.Is(err, io.EOF) || err == nil && len(header) == 1 && strings.TrimSpace(header[0]) == "" {
 		return nil, fmt.Errorf("trace: %w", errEmpty)
 	}
@@ -44,6 +46,28 @@ func newTableOf(r io.Reader, layouts []layout) (*table, error) {
 	return t, err
 }
 
+// row reads the fields of a row, which is at most maxLine long.
+func (t *table) row() ([]string, error) {
+	t.bound.most = t.csv.InputOffset() + maxLine
+	return t.csv.Read()
+}
+
+// bound reads so far and no further.
+type bound struct {
+	r          io.Reader
+	read, most int64
+}
+
+// Read implements [io.Reader].
+func (b *bound) Read(p []byte) (int, error) {
+	if b.read >= b.most {
+		return 0, fmt.Errorf("a row of more than %d bytes", maxLine)
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.most-b.read)])
+	b.read += int64(n)
+	return n, err
+}
+
 // csvError turns an error of encoding/csv into ours.
 func csvError(layout string, err error) error {
 	var parse *csv.ParseError
@@ -55,7 +79,7 @@ func csvError(layout string, err error) error {
 
 // next returns the next row, or io.EOF.
 func (t *table) next() (*row, error) {
-	fields, err := t.csv.Read()
+	fields, err := t.row()
 	if errors.Is(err, io.EOF) {
 		return nil, io.EOF
 	}

@@ -13,6 +13,7 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/find"
+	"example.com/colloc/internal/plain"
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/modelfile"
 	"example.com/colloc/profile/tracefile"
@@ -58,25 +59,22 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	flags.Visit(func(f *flag.Flag) { s.given = append(s.given, f.Name) })
 	var out bytes.Buffer
-	failed := false
+	status := 0
 	for _, path := range flags.Args() {
 		if err := s.describe(&out, path); err != nil {
-			say(stderr, "colloc describe:", err)
-			failed = true
+			status = cli.Exit(stderr, "colloc describe", cli.Usage("%w", err))
 		}
 	}
-	if failed {
-		return 2
+	if status != 0 {
+		return status
 	}
-	if _, err := stdout.Write(out.Bytes()); err != nil {
-		say(stderr, "colloc describe:", err)
-		return 1
+	text := out.Bytes()
+	if !s.json && !s.spec {
+		text = []byte(plain.Lines(out.String())) // names in files of others
 	}
-	return 0
+	_, err = stdout.Write(text)
+	return cli.Exit(stderr, "colloc describe", err)
 }
-
-// say writes a line for people; there is nobody to tell if that fails.
-func say(w io.Writer, words ...any) { _, _ = fmt.Fprintln(w, words...) }
 
 // folder describes the task whose files lie in a folder.
 func (s *settings) folder(w *bytes.Buffer, path string, o *modelfile.Options) error {

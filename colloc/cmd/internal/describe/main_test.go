@@ -3,6 +3,7 @@ package describe
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,6 +74,29 @@ func TestJSON(t *testing.T) {
 }
 
 // TestSpec prints a specification that reads back, with what the flags say.
+// TestPlain: what files and their names say to a terminal is text.
+func TestPlain(t *testing.T) {
+	const orders = "\x1b]0;title\a\x1b[2J"
+	good, bad := filepath.Join(t.TempDir(), orders+"good"), filepath.Join(t.TempDir(), orders+"bad")
+	for dir, config := range map[string]string{
+		good: `{"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257}`,
+		bad:  `{"model_type": "bert", "architectures": ["\u001b]0;title\u0007\u001b[2J"], "hidden_size": 8}`,
+	} {
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600), os.WriteFile(filepath.Join(dir, orders+".log"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]int{good: 0, bad: 2, filepath.Join(bad, "config.json"): 2} {
+		var out, errs bytes.Buffer
+		if code := run([]string{path}, &out, &errs); code != want {
+			t.Errorf("%q: status %d, want %d: %s", path, code, want, &errs)
+		}
+		if text := out.String() + errs.String(); text == "" || strings.ContainsAny(text, "\x1b\a") {
+			t.Errorf("%q: %q", path, text)
+		}
+	}
+}
+
 func TestSpec(t *testing.T) {
 	var out, errs bytes.Buffer
 	args := []string{"-spec", "-batch", "8", "-precision", "bf16", "-optimizer", "sgd", "-checkpointing", "-head", "none", gpt2(t)}

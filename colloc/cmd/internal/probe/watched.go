@@ -9,6 +9,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/internal/plain"
 	"example.com/colloc/profile"
 )
 
@@ -37,5 +38,5 @@ type watched struct {
 
 // say tells the user something; standard output is the task's.
 func (w *watched) say(format string, args ...any) {
-	fmt.Fprintf(w.errs, "colloc profile: "+format+"\n", args...)
+	fmt.Fprintln(w.errs, "colloc profile: "+plain.Lines(fmt.Sprintf(format, args...)))
 }
