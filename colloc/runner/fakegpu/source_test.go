@@ -84,6 +84,12 @@ func TestMissing(t *testing.T) {
 		t.Errorf("error is %v, want one that stays and names the file", err)
 	}
 	s, file := open(t, `{"gpus": [{"name": "A100"}]}`)
+	if err := os.Truncate(file, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Devices(t.Context()); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("of a TiB: %v", err)
+	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"sync"
 	"time"
@@ -35,6 +36,9 @@ type Send func(ctx context.Context, m Message) error
 const (
 	// Waiting is how many messages wait for delivery at most.
 	Waiting = 256
+	// WaitingOfOne is how many of them concern jobs of one user, and how many places those of jobs leave to others: a
+	// GPU that is lost is told whoever's jobs end by the hundred.
+	WaitingOfOne = Waiting / 4
 	// Patience is how long one delivery may take.
 	Patience = 30 * time.Second
 )
@@ -86,6 +90,10 @@ func Webhook(address string) (Send, error) {
 		r.Header.Set("Content-Type", "application/json")
 		answer, err := client.Do(r)
 		if err != nil {
+			var said *url.Error
+			if errors.As(err, &said) {
+				err = said.Err // without the address: who knows it may post there
+			}
 			return fmt.Errorf("notify: webhook: %w", err)
 		}
 		_, _ = io.CopyN(io.Discard, answer.Body, 1<<16) // so that the connection serves again
@@ -108,6 +116,7 @@ type Notifier struct {
 
 	mu      sync.Mutex // guards what follows
 	waiting chan Message
+	of      map[string]int // that wait, by user
 	closed  bool
 	dropped int
 }
@@ -116,25 +125,27 @@ type Notifier struct {
 // Close it in the end.
 func New(send Send, failed func(error)) *Notifier {
 	ctx, stop := context.WithCancel(context.Background())
-	n := &Notifier{send: send, failed: failed, stop: stop, done: make(chan struct{}), waiting: make(chan Message, Waiting)}
+	n := &Notifier{send: send, failed: failed, stop: stop, done: make(chan struct{}), waiting: make(chan Message, Waiting), of: make(map[string]int)}
 	go n.deliver(ctx, n.waiting)
 	return n
 }
 
-// Tell has a message delivered later and returns at once. While [Waiting] of them wait, and
+// Tell has a message delivered later and returns at once. While [Waiting] of them wait, or [WaitingOfOne] of its user, and
 // after Close, it drops the message and returns false.
 func (n *Notifier) Tell(m Message) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.closed {
-		select {
-		case n.waiting <- m:
-			return true
-		default:
-		}
+	room := Waiting - len(n.waiting)
+	if m.User != "" {
+		room = min(room-WaitingOfOne, WaitingOfOne-n.of[m.User])
 	}
-	n.dropped++
-	return false
+	if n.closed || room <= 0 {
+		n.dropped++
+		return false
+	}
+	n.of[m.User]++
+	n.waiting <- m
+	return true
 }
 
 // Dropped is how many messages were dropped.
@@ -165,10 +176,16 @@ func (n *Notifier) Close(ctx context.Context) {
 func (n *Notifier) deliver(ctx context.Context, waiting <-chan Message) {
 	defer close(n.done)
 	for m := range waiting {
-		if ctx.Err() != nil {
-			n.mu.Lock()
+		over := ctx.Err() != nil
+		n.mu.Lock()
+		if n.of[m.User]--; n.of[m.User] == 0 {
+			delete(n.of, m.User)
+		}
+		if over {
 			n.dropped++
-			n.mu.Unlock()
+		}
+		n.mu.Unlock()
+		if over {
 			continue
 		}
 		each, stop := context.WithTimeout(ctx, Patience)

@@ -156,6 +156,10 @@ func TestWebhook(t *testing.T) {
 	if err := away(t.Context(), message()); err == nil || asked != 3 {
 		t.Errorf("a redirect: %v after %d requests", err, asked)
 	}
+	server.Close()
+	if err := away(t.Context(), message()); err == nil || strings.Contains(err.Error(), "away") {
+		t.Errorf("where nobody listens: %v, want an error without the address, which may hold a secret", err)
+	}
 	for _, address := range []string{"", "ftp://host/", "host", "http://", "http://%zz/"} {
 		if _, err := notify.Webhook(address); err == nil {
 			t.Errorf("%q is taken", address)
@@ -176,18 +180,31 @@ func TestFull(t *testing.T) {
 		t.Error("the first message is dropped")
 	}
 	<-begun
-	for i := range notify.Waiting {
-		if !n.Tell(message()) {
-			t.Fatalf("message %d is dropped", i)
+	tell := func(user string, want int) {
+		t.Helper()
+		m := message()
+		m.User = user
+		for i := range want {
+			if !n.Tell(m) {
+				t.Fatalf("message %d of %q is dropped", i, user)
+			}
+		}
+		if n.Tell(m) {
+			t.Errorf("of %q one too many is taken", user)
 		}
 	}
-	if n.Tell(message()) || n.Dropped() != 1 {
-		t.Errorf("one too many is taken, %d dropped", n.Dropped())
+	for _, user := range []string{"ann", "bob", "cat"} {
+		tell(user, notify.WaitingOfOne)
+	}
+	tell("dan", 0)                // what is left is for those of no user:
+	tell("", notify.WaitingOfOne) // a GPU is lost
+	if n.Dropped() != 5 {
+		t.Errorf("%d dropped, want one each", n.Dropped())
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	n.Close(ctx)
-	if len(failed) != 1 || !errors.Is(failed[0], context.Canceled) || n.Dropped() != 1+notify.Waiting {
+	if len(failed) != 1 || !errors.Is(failed[0], context.Canceled) || n.Dropped() != 5+notify.Waiting {
 		t.Errorf("errors %v, %d dropped", failed, n.Dropped())
 	}
 	if n.Tell(message()) {

@@ -32,12 +32,13 @@ func TestNotify(t *testing.T) {
 	for name, text := range map[string]string{
 		"gpus.json": `{"gpus": [{"name": "A100-40GB"}]}`,
 		"tell":      "#!/bin/sh\ncat >>" + told + "\n",
+		"hook":      hook.URL + "\n", // others see the arguments
 	} {
 		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // it is a program
 			t.Fatal(err)
 		}
 	}
-	l.serve("-notify", script, "-webhook", hook.URL)
+	l.serve("-notify", script, "-webhook", filepath.Join(l.dir, "hook"))
 	l.say(1, "submit", "-wait", "-name", "net", "-mem", "1GiB", "--", "sh", "-c", "echo CUDA secret; exit 3")
 	m := <-posted
 	if m.Job != "1" || m.Name != "net" || m.Kind != "failed" || !strings.Contains(m.Text, "job 1 (net) of") || !strings.Contains(m.Text, "exit code 3") {

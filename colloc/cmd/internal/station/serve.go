@@ -21,6 +21,7 @@ import (
 	"example.com/colloc/colloc/station"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/notify"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -60,7 +61,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	o.limits(f)
 	o.web.flag(f)
 	f.StringVar(&o.notify, "notify", "", "run `COMMAND` for each job that ends and each GPU that is lost: it gets the message as JSON on its standard input")
-	f.StringVar(&o.webhook, "webhook", "", "post the same message to `URL`")
+	f.StringVar(&o.webhook, "webhook", "", "post the same message to `URL`, or to the one in a file of that name: all users see what a program was called with")
 	f.BoolVar(&o.config.Decide, "decide", false, "answer fit, best, plan and observe for other schedulers, on the socket and, but for observe, at the address of -http")
 	f.Func("gone", "what ran on the host `NAME`, which shared the folder, is lost: the host is gone for good", func(s string) error {
 		o.config.Gone = append(o.config.Gone, s)
@@ -82,6 +83,9 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	return p.host(ctx, &o)
 }
 
+// longestAddress is how many bytes a file with the address of a webhook has.
+const longestAddress = 1 << 12
+
 // notifier lets the station tell of jobs what -notify and -webhook ask for, until it is
 // stopped.
 func (o *serving) notifier(c *station.Config, out io.Writer) (stop func(), err error) {
@@ -93,8 +97,15 @@ func (o *serving) notifier(c *station.Config, out io.Writer) (stop func(), err e
 		}
 		sends = append(sends, send)
 	}
-	if o.webhook != "" {
-		send, err := notify.Webhook(o.webhook)
+	if address := o.webhook; address != "" {
+		if !strings.Contains(address, "://") {
+			text, err := regular.Read(address, longestAddress)
+			if err != nil {
+				return nil, fmt.Errorf("-webhook: want https://HOST/PATH, or a file with it: %w", err)
+			}
+			address = strings.TrimSpace(string(text))
+		}
+		send, err := notify.Webhook(address)
 		if err != nil {
 			return nil, fmt.Errorf("-webhook: %w", err)
 		}
