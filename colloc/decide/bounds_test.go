@@ -247,3 +247,62 @@ func TestHanging(t *testing.T) {
 		post(t, h, 200, "fit", strings.Repeat(" ", int(brief))+body, &FitAnswer{})
 	})
 }
+
+// TestAskers: who sends many requests, which hang or take long, waits for himself.
+func TestAskers(t *testing.T) {
+	const fit = `{"task": {"id": "a", "training": {"batch_size": 1}, "reserved": "1GiB"}, "gpu": {"id": "0", "model": "T4"}}`
+	p, err := colloc.New(colloc.Config{Method: stuck{planner(t).Config().Method}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := json.Marshal(PlanRequest{[]taskfile.Task{seen("a", 0.5, 4*profile.GiB)}, []GPU{{ID: "0", Model: "A100-40GB"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many = 40
+	spaces := strings.Repeat(" ", int(brief)+1)
+	for name, body := range map[string]func(until chan struct{}) io.Reader{
+		"plan": func(chan struct{}) io.Reader { return strings.NewReader(string(plan)) },
+		"long": func(until chan struct{}) io.Reader { return &hangs{strings.NewReader(spaces), until} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := handler(t, Config{Planner: p, AtOnce: 2})
+				ask := func(who, path string, body io.Reader) int {
+					w := httptest.NewRecorder()
+					h.ServeHTTP(w, httptest.NewRequestWithContext(WithAsker(t.Context(), who), http.MethodPost, path, body))
+					return w.Code
+				}
+				until, done := make(chan struct{}), make(chan int, many)
+				for range many {
+					go func() { done <- ask("one", "/v1/plan", body(until)) }()
+				}
+				synctest.Wait()
+				began := time.Now()
+				if code := ask("other", "/v1/fit", strings.NewReader(spaces+fit)); code != http.StatusOK || time.Since(began) != 0 {
+					t.Errorf("another one gets %d after %v", code, time.Since(began))
+				}
+				close(until)
+				for range many {
+					<-done
+				}
+				if code := ask("one", "/v1/fit", strings.NewReader(fit)); code != http.StatusOK {
+					t.Errorf("when his are over, the first one gets %d", code)
+				}
+			})
+		})
+	}
+	a := newAskers(0)
+	leave, err := a.take(WithAsker(t.Context(), "one"))
+	if err != nil || len(a.of) != 1 {
+		t.Fatal(err, a.of)
+	}
+	over, stop := context.WithCancel(WithAsker(t.Context(), "one"))
+	stop()
+	if _, err := a.take(over); err == nil {
+		t.Error("one asker has two places of one")
+	}
+	if leave(); len(a.of) != 0 {
+		t.Errorf("%v are kept of those who ask no more", a.of)
+	}
+}

@@ -77,6 +77,7 @@ type (
 type decider struct {
 	config Config
 	turns  chan struct{} // has an element for each request that is decided
+	askers *askers
 	intake *intake
 
 	session *session // nil where there is no Dispatcher
@@ -95,7 +96,8 @@ func Handler(c Config) (http.Handler, error) {
 		return nil, errors.New("decide: config: MaxBody, Patience and AtOnce want 0 for the default or more")
 	}
 	c.MaxBody, c.Patience = cmp.Or(c.MaxBody, DefaultMaxBody), cmp.Or(c.Patience, DefaultPatience)
-	d := &decider{config: c, turns: make(chan struct{}, cmp.Or(c.AtOnce, runtime.GOMAXPROCS(0))), intake: &intake{c.MaxBody, max(arrival, c.Patience/part), make(chan struct{}, longs)}}
+	atOnce := cmp.Or(c.AtOnce, runtime.GOMAXPROCS(0))
+	d := &decider{config: c, turns: make(chan struct{}, atOnce), askers: newAskers(min(atOnce, longs) / 2), intake: &intake{c.MaxBody, max(arrival, c.Patience/part), make(chan struct{}, longs)}}
 	mux := http.NewServeMux()
 	answer(mux, d, "fit", d.fit)
 	answer(mux, d, "best", d.best)
@@ -140,6 +142,11 @@ func decided[T any](d *decider, w http.ResponseWriter, r *http.Request, f func(*
 	}
 	ctx, stop := context.WithTimeout(r.Context(), d.config.Patience)
 	defer stop()
+	leave, err := d.askers.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	in := new(T)
 	done, err := d.intake.read(ctx, w, r, in)
 	defer done()

@@ -84,7 +84,7 @@ func (s *Station) Decider() http.Handler { return s.decider }
 
 // decide lets users of the socket ask the Planner.
 func (s *Station) decide(w http.ResponseWriter, r *http.Request) {
-	_, err := s.who(r)
+	u, err := s.who(r)
 	if err == nil && s.decider == nil {
 		err = api.Errorf(api.NotFound, r.Method+" "+r.URL.Path, "whoever runs the station starts it with: colloc station serve -decide", "this station decides nothing for others")
 	}
@@ -93,7 +93,7 @@ func (s *Station) decide(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(s.config.Clock.Now().Add(decide.DefaultPatience + s.config.patience.read)) // not every server has one
-	s.decider.ServeHTTP(w, r)
+	s.decider.ServeHTTP(w, r.WithContext(decide.WithAsker(r.Context(), userName(u.UID))))
 }
 
 // mayTeach is an error for those who may not say what the Planner learns.

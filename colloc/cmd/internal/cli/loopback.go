@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 
 	"example.com/colloc/internal/owner"
@@ -127,6 +128,16 @@ func (c *counted) Close() error {
 	c.of.leave(c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// Holder names the user at the other end of a connection that [Loopback] let in, the same for all whom the kernel does not
+// name.
+func Holder(c net.Conn) string {
+	user := int64(unknown)
+	if c, ok := c.(*counted); ok {
+		user = c.user
+	}
+	return strconv.FormatInt(user, 10)
 }
 
 // OwnName answers those who call this machine by its own name: a site of somebody else's

@@ -1,10 +1,12 @@
 package station
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -37,7 +39,8 @@ func (w *web) open(socket string, decider http.Handler, out io.Writer) (closer f
 	}
 	fmt.Fprintf(out, "colloc station: http://%s/ and /metrics\n", l.Addr())
 	client := api.NewClient(socket)
-	server := &http.Server{Handler: pages(client, decider), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 16}
+	asker := func(ctx context.Context, c net.Conn) context.Context { return decide.WithAsker(ctx, cli.Holder(c)) }
+	server := &http.Server{Handler: pages(client, decider), ConnContext: asker, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 16}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	return func() error {
