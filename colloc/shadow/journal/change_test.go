@@ -134,6 +134,18 @@ func TestReadEnds(t *testing.T) {
 			}
 		}
 	}
+	endless := filepath.Join(dir, "endless") // a TiB that takes no room
+	header, err := os.ReadFile(path)
+	if err == nil {
+		header, _, _ = bytes.Cut(header, []byte("\n"))
+		err = errors.Join(os.WriteFile(endless, append(header, '\n'), 0o600), os.Truncate(endless, 1<<40))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := journal.Read(endless, func(*journal.Snapshot) error { return nil }); err == nil || !strings.Contains(err.Error(), "a line of more than") {
+		t.Errorf("a line without end: %v", err)
+	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("who works what is nobody else's to read: %v, %v", info.Mode(), err)
 	}

@@ -21,6 +21,7 @@ import (
 	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/station"
 	"example.com/colloc/internal/plain"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/internal/replace"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -160,12 +161,15 @@ func (o *options) planner() (*colloc.Planner, error) {
 	return p, err
 }
 
+// longestState is the longest state in bytes.
+const longestState = 1 << 30
+
 // dispatcher is one that goes on where it stood.
 func (o *options) dispatcher(p *colloc.Planner) (*dispatch.Dispatcher, error) {
 	if o.state == "" {
 		return dispatch.New(p, &o.dispatch)
 	}
-	state, err := os.ReadFile(o.state)
+	state, err := regular.Read(o.state, longestState)
 	if errors.Is(err, fs.ErrNotExist) {
 		return dispatch.New(p, &o.dispatch)
 	}

@@ -107,6 +107,10 @@ func TestState(t *testing.T) {
 	if status, errs := stop(); status != 2 || !strings.Contains(errs, "version is 99") {
 		t.Error(status, errs)
 	}
+	_, stop = served(t, "-socket", socket, "-state", os.DevNull) // nor does it wait for a pipe
+	if status, errs := stop(); status == 0 || !strings.Contains(errs, "invalid") {
+		t.Error(status, errs)
+	}
 }
 
 // Over TCP who has the token decides, and nobody else.
