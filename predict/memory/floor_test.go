@@ -15,15 +15,9 @@ import (
 // TestFloors: whatever was seen in whatever order, a reservation is never below
 // the largest peak and the largest level that did not suffice, at once.
 func TestFloors(t *testing.T) {
-	file, err := madeUpFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fit := fitMadeUp(t)
 	rapid.Check(t, func(t *rapid.T) {
-		m, err := Load(bytes.NewReader(file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fit.Clone()
 		spec := drawSpec(t)
 		spec.Model.Name = rapid.SampledFrom([]string{"", "net"}).Draw(t, "name")
 		if rapid.Bool().Draw(t, "no layers") {

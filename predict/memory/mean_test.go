@@ -175,12 +175,14 @@ func TestBrokenParts(t *testing.T) {
 		"fine: least offset":      func(_ *part, _ *host, l *learnedModel) { l.Offset = -10 },
 		"fine: nothing counted":   func(p *part, _ *host, _ *learnedModel) { p.Flat, p.Rows, p.Groups = 0, 0, 0 },
 	} {
-		m := fitMadeUp(t)
+		m, err := Fit(madeUp(leastRows, profile.CNN, 77), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		m.hosts, m.learned = []host{{Name: "h"}}, []learnedModel{{Key: 1}}
 		p := m.parts[profile.CNN]
 		change(p, &m.hosts[0], &m.learned[0])
-		err := p.check()
-		if err == nil {
+		if err = p.check(); err == nil {
 			var file bytes.Buffer
 			if err = m.Save(&file); err == nil {
 				_, err = Load(&file)

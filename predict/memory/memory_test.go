@@ -98,7 +98,7 @@ func fitMadeUp(tb testing.TB) *Predictor {
 
 // madeUpFile is what every test would compute again.
 var madeUpFile = sync.OnceValues(func() ([]byte, error) {
-	m, err := fitFresh(300)
+	m, err := fitFresh(leastForTrees)
 	if err != nil {
 		return nil, err
 	}

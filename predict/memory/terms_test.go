@@ -2,11 +2,9 @@ package memory
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"example.com/colloc/predict"
-	"example.com/colloc/predict/internal/folds"
 	"example.com/colloc/predict/internal/trees"
 	"example.com/colloc/profile"
 )
@@ -92,41 +90,6 @@ func TestSpreadOfAPart(t *testing.T) {
 	}
 	if got := (&part{Flat: 0.1}).spread(&d); got != 0.1 {
 		t.Errorf("without trees %v, want the median", got)
-	}
-}
-
-// TestSpreadIsModelledWhereItPays: errors that a column tells the size of get a spread that
-// follows it, and errors that are all alike a flat one.
-func TestSpreadIsModelledWhereItPays(t *testing.T) {
-	rng := rand.New(rand.NewPCG(41, 1))
-	const n = 600
-	rows, left, seen := make([]row, n), make([]float64, n), make([]int, n)
-	for i := range rows {
-		rows[i].task.x[0] = rng.Float64()
-		seen[i] = i
-	}
-	fold := folds.Deal(n, folds.Count, 1)
-	spreads := func(size func(x float64) float64) (p part, small, large float64) {
-		for i := range left {
-			left[i] = size(rows[i].task.x[0]) * rng.NormFloat64()
-		}
-		p = part{Flat: 0.05, Groups: 1}
-		p.chooseSpread(rows, left, seen, fold, 1)
-		var low, high task
-		low.x[0], high.x[0] = 0.2, 0.8
-		return p, p.spread(&low), p.spread(&high)
-	}
-	p, small, large := spreads(func(x float64) float64 {
-		if x < 0.5 {
-			return 0.01
-		}
-		return 0.4
-	})
-	if p.Form == flatSpread || !(large > 5*small) {
-		t.Errorf("errors of 0.01 and 0.4: form %d, spreads %v and %v", p.Form, small, large)
-	}
-	if p, small, large = spreads(func(float64) float64 { return 0.05 }); p.Form != flatSpread || small != large {
-		t.Errorf("errors that are alike: form %d, spreads %v and %v", p.Form, small, large)
 	}
 }
 
