@@ -86,10 +86,10 @@ func (d *door) Monotone(class int) bool {
 
 // Additive implements instance.Oracle.
 func (d *door) Additive(class int, task int32, mech profile.Mechanism) (once, least float64, ok bool) {
-	if d.add == nil {
-		return 0, 0, false
+	if d.add != nil {
+		once, least, ok = d.add.Additive(d.who[task], d.cards[class], mech)
 	}
-	return d.add.Additive(d.who[task], d.cards[class], mech)
+	return once, least, ok
 }
 
 // typeKey holds what is quick to compare of tasks that may be alike.
