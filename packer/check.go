@@ -133,7 +133,7 @@ func (c *checker) gang(i int, set *Set, gpu *GPU, members []*Task) {
 
 // limits checks what new tasks on a GPU must respect.
 func (c *checker) limits(i int, set *Set, gpu *GPU, members []*Task) {
-	if len(members) > 1 && len(members) > c.p.Limits.LargestSet() {
+	if len(members) > c.p.Limits.LargestSet() {
 		c.fault("Sets[%d]: %d members; MaxSet is %d", i, len(members), c.p.Limits.LargestSet())
 	}
 	used := 0.0

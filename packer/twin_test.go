@@ -305,6 +305,9 @@ func TestReasonsTwin(t *testing.T) {
 			o.Tasks, o.MaxSet = 150, 2
 		}
 		p := packtest.Draw(rng, o)
+		for n%160 == 0 && (len(p.Tasks) < 100 || len(p.GPUs) == 0) {
+			p = packtest.Draw(rng, o)
+		}
 		if n%5 == 0 {
 			p = packtest.Paced(rng, p)
 		}

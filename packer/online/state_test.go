@@ -151,7 +151,7 @@ func (w *told) step(all ...*online.Scheduler) string {
 			g = -1
 		}
 	}
-	switch k := r.IntN(22); {
+	switch k := r.IntN(23); {
 	case k < 6 && len(w.jobs) < 25:
 		w.n++
 		x := &toldJob{Job: w.draw(fmt.Sprint("t", w.n))}
@@ -201,6 +201,9 @@ func (w *told) step(all ...*online.Scheduler) string {
 			return ""
 		}
 		return each("add", func(s *online.Scheduler) error { _, err := s.AddGPU(c.GPU, c.machine); return err })
+	case k == 22:
+		most := 1 + r.IntN(3)
+		return each("forget", func(s *online.Scheduler) error { return s.Forget(most) })
 	case g < 0:
 		return ""
 	case k == 17:
@@ -264,7 +267,7 @@ func (w *told) decide(what string, all ...*online.Scheduler) {
 }
 
 // TestSchedulerState: a Scheduler that is restored before a step decides as the one that lives on,
-// whatever happens, and so on from there.
+// whatever happens, and so on from there; what both keep count of is what counting again says.
 func TestSchedulerState(t *testing.T) {
 	for seed, budget := range []int{0, 300, 3000} {
 		w := &told{t: t, rng: rand.New(rand.NewPCG(uint64(seed), 9))}
@@ -281,8 +284,10 @@ func TestSchedulerState(t *testing.T) {
 				ok(t, w.s.Advance(w.now), twin.Advance(w.now))
 			}
 			what := w.step(w.s, twin)
+			ok(t, w.s.Sound(), twin.Sound())
 			if w.rng.IntN(4) > 0 {
 				w.decide(what, w.s, twin)
+				ok(t, w.s.Sound(), twin.Sound())
 			}
 			if w.rng.IntN(2) == 0 {
 				w.s = twin

@@ -103,8 +103,8 @@ func TestSpreadTwin(t *testing.T) {
 	forms := map[spreadForm]int{}
 	cases := []struct {
 		rows, groups int
-		follow       float64 // how much the size follows a column
-	}{{1, 1, 0}, {40, 4, 1}, {199, 12, 2}, {200, 11, 0}, {260, 5, 1}, {260, 12, 3}}
+		size, follow float64 // of the largest errors, and how much it follows a column
+	}{{1, 1, 0.3, 0}, {40, 4, 8, 1}, {199, 12, 0.3, 2}, {200, 11, 0.3, 0}, {260, 5, 8, 1}, {260, 12, 0.3, 3}}
 	for _, c := range cases[:max(3, race.Fewer(len(cases)))] {
 		obs := madeUp(c.rows+c.rows/9, profile.CNN, rng.Uint64())
 		for i := range obs {
@@ -117,7 +117,7 @@ func TestSpreadTwin(t *testing.T) {
 		rows := sorted.rows[profile.CNN]
 		left := make([]float64, len(rows))
 		for i := range left {
-			left[i] = 0.3 * math.Exp(c.follow*(float64(i%3)-2)) * rng.NormFloat64()
+			left[i] = c.size * math.Exp(c.follow*(float64(i%3)-2)) * rng.NormFloat64()
 			rows[i].task.x[layeredBatch], rows[i].task.x[featureCount-1] = float64(i%3), float64(i%3)
 		}
 		fold := folds.Deal(len(rows), folds.Count, 5)
