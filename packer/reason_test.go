@@ -1,28 +1,18 @@
 package packer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"strings"
+	"fmt"
 	"testing"
 
+	"example.com/colloc/internal/golden"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
 )
-
-// TestReasonCounts: one GPU, two GPUs.
-func TestReasonCounts(t *testing.T) {
-	if text := (packer.Reason{ID: "a", Code: packer.NoGPU}).String(); !strings.HasSuffix(text, "there is no GPU. One would run it.") {
-		t.Errorf("no GPU: %s", text)
-	}
-	for n, want := range map[int]string{0: " 1 more GPU would", 1: " 1 more GPU would", 2: " 2 more GPUs would"} {
-		if text := (packer.Reason{ID: "a", Code: packer.GPUsTaken, GPUs: n}).String(); !strings.Contains(text, want) {
-			t.Errorf("%d: %s", n, text)
-		}
-	}
-}
 
 // TestReasonCodes: codes have names, 0 is none, and numbers beyond say what they are.
 func TestReasonCodes(t *testing.T) {
@@ -107,4 +97,31 @@ func TestObjectiveString(t *testing.T) {
 	if got := packer.Objective(7).String(); got == "throughput" {
 		t.Errorf("%q for none that there is", got)
 	}
+}
+
+// TestReasonTexts: every code has its sentence, and says what is known: with a partner, beside
+// several, with memory and speeds or without, of tasks that run alone and of others.
+func TestReasonTexts(t *testing.T) {
+	var out bytes.Buffer
+	for code := packer.ReasonCode(0); code <= packer.MeasuredSlow; code++ {
+		for n, r := range []packer.Reason{
+			{},
+			{Partner: "b"},
+			{Partner: "b", Memory: 3 * profile.GiB, Largest: 2 * profile.GiB, Short: profile.GiB, Slow: "b", Speed: 0.5, Limit: 0.75, Shared: 1.5, Apart: 1.75, GPUs: 2},
+			{Beside: []string{"c", "d"}, Short: profile.GiB, Slow: "c", Speed: 0.25, Limit: 0.5, Memory: 2 * profile.GiB, Rule: "longest first"},
+			{Memory: profile.GiB, GPUs: 1, Free: 2},
+		} {
+			r.ID, r.Code = "a", code
+			fmt.Fprintf(&out, "%v %d: %v\n", code, n, r)
+			if r.Placed = true; code != packer.NoGPU && code != packer.TooLarge {
+				fmt.Fprintf(&out, "%v %d placed: %v\n", code, n, r)
+			}
+			for _, waits := range []packer.ReasonCode{packer.GPUsTaken, packer.ByChoice} {
+				w := r
+				w.Placed, w.Code, w.Sharing = false, waits, code
+				fmt.Fprintf(&out, "%v %d %v: %v\n", code, n, waits, w)
+			}
+		}
+	}
+	golden.Check(t, "reasons.txt", out.String())
 }
