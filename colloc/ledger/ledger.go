@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/predict/memory"
 )
 
 // Ledger keeps the books of a set of GPUs: which task holds how much memory of
@@ -138,7 +137,7 @@ func checkBooked(t *colloc.Task) error {
 	if err := t.Validate(); err != nil {
 		return err
 	}
-	if t.Reserved == 0 || t.Reserved == memory.Whole { // which have yet to be decided
+	if t.Reserved == 0 || t.Reserved > maxMemory {
 		return fmt.Errorf("ledger: task %q: Reserved is %v, want more than 0, up to %v; a Verdict and a Plan say how much", t.ID, t.Reserved, maxMemory)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/internal/conformal"
 	"example.com/colloc/profile"
 )
 
@@ -46,8 +47,8 @@ func (o *Options) withDefaults() (Options, error) {
 	if d.Confidence == 0 {
 		d.Confidence = 0.9
 	}
-	if !(d.Confidence > 0 && d.Confidence < 1) {
-		return d, fmt.Errorf("predict: interference: confidence is %v, want more than 0 and less than 1", d.Confidence)
+	if err := conformal.CheckConfidence(d.Confidence); err != nil {
+		return d, fmt.Errorf("predict: interference: %w", err)
 	}
 	return d, nil
 }

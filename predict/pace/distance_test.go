@@ -3,6 +3,8 @@ package pace
 import (
 	"math"
 	"testing"
+
+	"example.com/colloc/profile"
 )
 
 // TestDistance: a card is as far from those of the data as in the rate in which it is
@@ -29,5 +31,28 @@ func TestDistance(t *testing.T) {
 	}
 	if far.known = false; s.distance(&far) != 0 {
 		t.Errorf("distance %v of a card of which nothing is known", s.distance(&far))
+	}
+}
+
+// TestPlausibleRates: a card whose rates are from 1e6 to 1e24 in a second is known by them, and by
+// its tensor rate where that is one; rates beyond are none.
+func TestPlausibleRates(t *testing.T) {
+	for rate, want := range map[float64]bool{0: false, 0.999e6: false, 1e6: true, 1e24: true, 1.001e24: false, math.Inf(1): false, math.NaN(): false} {
+		card := profile.GPUModel{Name: "own", FP32: rate, TF32: 2e12, BF16: 3e12, BandwidthBytesPerSec: 1e12}
+		if k := kindOf(&card); k.known != want {
+			t.Errorf("%v of FP32: known is %v", rate, k.known)
+		}
+		card.FP32, card.BandwidthBytesPerSec = 1e12, rate
+		if k := kindOf(&card); k.known != want && rate > 0 { // 0 is not said
+			t.Errorf("%v of bandwidth: known is %v", rate, k.known)
+		}
+		card.BandwidthBytesPerSec, card.BF16, card.TF32 = 1e12, rate, rate
+		fastest := 1e12
+		if want {
+			fastest = max(fastest, rate)
+		}
+		if k := kindOf(&card); rate > 0 && !(math.Abs(k.rates.Narrow-math.Log(fastest)) <= 1e-8 && math.Abs(k.rates.Wide-math.Log(fastest)) <= 1e-8) {
+			t.Errorf("%v of tensor cores: rates %+v", rate, k.rates)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"example.com/colloc/predict/internal/conformal"
 )
 
 // paceFile is the form of a saved Predictor.
@@ -96,8 +98,8 @@ func (k *kindFile) kind() kind { return kind{k.Name, k.Rates, k.Known} }
 
 // check refuses weights below 0 and beyond what any card's rates bear.
 func (s *state) check() error {
-	if !(s.Confidence > 0 && s.Confidence < 1) {
-		return fmt.Errorf("confidence is %v, want more than 0 and less than 1", s.Confidence)
+	if err := conformal.CheckConfidence(s.Confidence); err != nil {
+		return err
 	}
 	for f := range s.Weights {
 		for _, w := range s.Weights[f] {

@@ -10,6 +10,8 @@ import (
 	"example.com/colloc/predict/internal/lsq"
 	"example.com/colloc/predict/internal/num"
 	"example.com/colloc/profile"
+
+	"example.com/colloc/predict/internal/conformal"
 )
 
 // Options configure [Fit]; nil and the zero value are the defaults.
@@ -37,8 +39,8 @@ func Fit(obs []Observation, o *Options) (*Predictor, error) {
 	}
 	s := *priorState()
 	s.Confidence, s.Provenance = cmp.Or(options.Confidence, priorConfidence), options.Provenance
-	if !(s.Confidence > 0 && s.Confidence < 1) {
-		return nil, fmt.Errorf("predict/pace: confidence is %v, want more than 0 and less than 1", s.Confidence)
+	if err := conformal.CheckConfidence(s.Confidence); err != nil {
+		return nil, fmt.Errorf("predict/pace: %w", err)
 	}
 	if options.Reference.Name != "" {
 		if s.reference = kindOf(&options.Reference); !s.reference.known {

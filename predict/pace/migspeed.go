@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/internal/conformal"
 	"example.com/colloc/predict/internal/num"
 	"example.com/colloc/profile"
 )
@@ -274,8 +275,8 @@ func LoadMIGSpeed(r io.Reader) (*MIGSpeed, error) {
 			f.Format, f.Version, f.Vector, len(f.Models), migFormat, migVersion, profile.VectorVersion, migVariants)
 	}
 	m := &MIGSpeed{confidence: f.Confidence, provenance: f.Provenance}
-	if !(f.Confidence > 0 && f.Confidence < 1) {
-		return nil, fmt.Errorf("predict: mig: load: confidence is %v", f.Confidence)
+	if err := conformal.CheckConfidence(f.Confidence); err != nil {
+		return nil, fmt.Errorf("predict: mig: load: %w", err)
 	}
 	for i, model := range f.Models {
 		for _, v := range append(model.Coef[:], model.Factor, model.Probed, float64(model.Rows)) {

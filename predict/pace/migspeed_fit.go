@@ -48,8 +48,8 @@ func FitMIGSpeed(obs []MIGObservation, o *MIGOptions) (*MIGSpeed, error) {
 	if options.Confidence == 0 {
 		options.Confidence = 0.9
 	}
-	if !(options.Confidence > 0 && options.Confidence < 1) {
-		return nil, fmt.Errorf("predict: mig: confidence is %v, want more than 0 and less than 1", options.Confidence)
+	if err := conformal.CheckConfidence(options.Confidence); err != nil {
+		return nil, fmt.Errorf("predict: mig: %w", err)
 	}
 	rows, err := migRows(obs)
 	if err != nil {

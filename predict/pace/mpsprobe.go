@@ -69,8 +69,8 @@ func FitMPSProbe(mixes []Mix, o *MPSProbeOptions) (*MPSProbe, error) {
 	if options.Confidence == 0 {
 		options.Confidence = 0.9
 	}
-	if !(options.Confidence > 0 && options.Confidence < 1) {
-		return nil, fmt.Errorf("predict: mps probe: confidence is %v, want more than 0 and less than 1", options.Confidence)
+	if err := conformal.CheckConfidence(options.Confidence); err != nil {
+		return nil, fmt.Errorf("predict: mps probe: %w", err)
 	}
 	if len(mixes) < 2 {
 		return nil, fmt.Errorf("predict: mps probe: %d mixes, want at least 2", len(mixes))
@@ -227,8 +227,11 @@ func LoadMPSProbe(r io.Reader) (*MPSProbe, error) {
 	if f.Format != probeFormat || f.Version != probeVersion {
 		return nil, fmt.Errorf("predict: mps probe: load: format %q, version %d; want %q, %d: fit again", f.Format, f.Version, probeFormat, probeVersion)
 	}
-	if f.Probes < 1 || f.Probes > 100 || !(f.Confidence > 0 && f.Confidence < 1) {
-		return nil, fmt.Errorf("predict: mps probe: load: %d probes, confidence %v", f.Probes, f.Confidence)
+	if err := conformal.CheckConfidence(f.Confidence); err != nil {
+		return nil, fmt.Errorf("predict: mps probe: load: %w", err)
+	}
+	if f.Probes < 1 || f.Probes > 100 {
+		return nil, fmt.Errorf("predict: mps probe: load: %d probes, want 1 to 100", f.Probes)
 	}
 	columns := len(probeFeatures(slices.Repeat([][]float64{{1}}, f.Probes), 0))
 	for i, t := range f.Targets {

@@ -105,6 +105,14 @@ func CheckRisk(risk float64) error {
 	return nil
 }
 
+// CheckConfidence accepts a probability that intervals can cover.
+func CheckConfidence(confidence float64) error {
+	if CheckRisk(confidence) != nil {
+		return fmt.Errorf("confidence is %v, want more than 0 and less than 1", confidence)
+	}
+	return nil
+}
+
 // Normal returns n quantiles of the standard normal distribution at
 // i/(n+1), as scores where nothing was measured.
 func Normal(n int) []float64 {

@@ -104,11 +104,15 @@ func TestLowerMirrorsUpper(t *testing.T) {
 	}
 }
 
-// TestRisks: a probability between 0 and 1 can be asked for, no other number.
+// TestRisks: a probability between 0 and 1 can be asked for, as a risk and as a confidence, no other
+// number.
 func TestRisks(t *testing.T) {
 	for risk, ok := range map[float64]bool{1e-9: true, 0.999: true, 0: false, 1: false, -0.1: false, 1.1: false, math.Inf(1): false} {
 		if err := CheckRisk(risk); (err == nil) != ok {
 			t.Errorf("risk %v: %v", risk, err)
+		}
+		if err := CheckConfidence(risk); (err == nil) != ok {
+			t.Errorf("confidence %v: %v", risk, err)
 		}
 	}
 	if CheckRisk(math.NaN()) == nil {
