@@ -23,7 +23,7 @@ func (s *Scheduler) Sound() error {
 		if tasks[k] == 0 {
 			spare++
 		}
-		if int(l.tasks) != tasks[k] {
+		if l.tasks != tasks[k] {
 			return fmt.Errorf("kind %d has %d tasks; counted are %d", k, tasks[k], l.tasks)
 		}
 		if l.task == nil || l.task.Kind == "" {
