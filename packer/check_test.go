@@ -130,6 +130,10 @@ func TestCheckRefusesShared(t *testing.T) {
 		{"a speed of its own", func(_ *packer.Problem, s *packer.Solution) { s.Sets[0].Speeds[1] = 0.95 }, "the model says 0.9"},
 		{"a value of its own", func(_ *packer.Problem, s *packer.Solution) { s.Sets[1].Value, s.Throughput = 1, 2.8 }, "value is 1"},
 		{"home left out", func(p *packer.Problem, _ *packer.Solution) { p.Tasks[0].Home, p.Tasks[0].MoveCost = "a", 0.1 }, "and MoveCost at home, sum to 1.9"},
+		{"a task that there is not", func(_ *packer.Problem, s *packer.Solution) { s.Sets[0].Tasks[0] = 2 }, "want ascending indices below 2"},
+		{"a value without the pace", func(p *packer.Problem, _ *packer.Solution) {
+			p.Model = packtest.PaceTable{"fast": 2}
+		}, "weight times pace times speed sum to"},
 		{"another sum", func(_ *packer.Problem, s *packer.Solution) { s.Throughput = 2.8 }, "the sets' values sum to"},
 		{"more than the bound", func(_ *packer.Problem, s *packer.Solution) { s.Bound = 2.6 }, "exceeds Bound"},
 		{"a task twice", func(p *packer.Problem, s *packer.Solution) {
