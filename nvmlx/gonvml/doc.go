@@ -15,7 +15,7 @@
 // The binding resolves C functions lazily. Calling one that the installed
 // driver does not have, or any before the library is loaded, ends the process
 // at once, without a panic that could be recovered. Therefore every function is
-// looked up when the library is opened; a missing one makes its counters missing
+// looked up before it is called; a missing one makes its counters missing
 // with nvmlx.ErrNotSupported. Lists of processes are read without the binding's
 // loops, which never end if the driver's list keeps growing, and not at all from
 // drivers 535.43 to 535.97, whose lists have another layout than they declare.

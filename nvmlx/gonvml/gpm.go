@@ -28,8 +28,8 @@ var gpmMetrics = [...]nvml.GpmMetricId{
 // gpm reads the counters of nvmlx.FieldsGPM: means since the last sample.
 func (r *reading) gpm(what nvmlx.Fields) {
 	const all = nvmlx.FieldsGPM
-	for _, s := range []symbol{symGPMSupport, symGPMAlloc, symGPMFree, symGPMGet, symGPMMetrics} {
-		if !r.can(what, all, s) {
+	for _, function := range []string{"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleFree", "nvmlGpmSampleGet", "nvmlGpmMetricsGet"} {
+		if !r.can(what, all, function) {
 			return
 		}
 	}
@@ -73,7 +73,7 @@ func (r *reading) gpm(what nvmlx.Fields) {
 
 // gpmBegin allocates the samples of a device that has GPM.
 func (r *reading) gpmBegin(g *gpm) error {
-	if r.device.parent != nil && (!r.source.lib.has[symGPMGetMIG] || r.device.gpuInstance < 0) {
+	if r.device.parent != nil && (!r.source.lib.has("nvmlGpmMigSampleGet") || r.device.gpuInstance < 0) {
 		return nvmlx.ErrNotSupported
 	}
 	support, code := r.device.gpu().handle.GpmQueryDeviceSupport()

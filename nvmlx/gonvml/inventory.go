@@ -64,12 +64,12 @@ func (s *source) gpuAt(index int) (*device, nvmlx.DeviceInfo, error) {
 	info := nvmlx.DeviceInfo{ID: nvmlx.DeviceID(id), Index: index}
 	s.describe(&info, handle)
 	d := s.adopt(device{id: info.ID, handle: handle, gpuInstance: -1, cut: info.MIGEnabled.Or(false)})
-	if s.lib.has[symGPMSupport] {
+	if s.lib.has("nvmlGpmQueryDeviceSupport") {
 		if support, code := handle.GpmQueryDeviceSupport(); code == nvml.SUCCESS {
 			info.GPM = profile.Some(support.IsSupportedDevice != 0)
 		}
 	}
-	if list, err := s.processes(d); err == nil && s.lib.has[symMPSProcesses] {
+	if list, err := s.processes(d); err == nil && s.lib.has("nvmlDeviceGetMPSComputeRunningProcesses") {
 		mps := false
 		for _, p := range list {
 			mps = mps || p.Kind == nvmlx.MPSProcess
@@ -81,34 +81,34 @@ func (s *source) gpuAt(index int) (*device, nvmlx.DeviceInfo, error) {
 
 // describe fills in what the driver says about a GPU.
 func (s *source) describe(info *nvmlx.DeviceInfo, handle nvml.Device) {
-	has := &s.lib.has
-	if has[symName] {
+	has := s.lib.has
+	if has("nvmlDeviceGetName") {
 		if name, code := handle.GetName(); code == nvml.SUCCESS {
 			info.Name = name
 		}
 	}
-	if has[symPCIInfo] {
+	if has("nvmlDeviceGetPciInfo") {
 		if pci, code := handle.GetPciInfo(); code == nvml.SUCCESS {
 			info.PCIBusID = text(pci.BusId[:])
 		}
 	}
-	if has[symCapability] {
+	if has("nvmlDeviceGetCudaComputeCapability") {
 		if major, minor, code := handle.GetCudaComputeCapability(); code == nvml.SUCCESS {
 			info.ComputeCapability = profile.Some(float64(major*10+minor) / 10)
 		}
 	}
 	info.Memory, info.MemReserved = s.memory(handle)
-	if has[symNUMANode] {
+	if has("nvmlDeviceGetNumaNodeId") {
 		if node, code := handle.GetNumaNodeId(); code == nvml.SUCCESS && node >= 0 && node < 1<<16 {
 			info.NUMANode = profile.Some(node)
 		}
 	}
-	if has[symComputeMode] {
+	if has("nvmlDeviceGetComputeMode") {
 		if mode, code := handle.GetComputeMode(); code == nvml.SUCCESS {
 			info.ComputeMode = profile.Some(nvmlx.ComputeMode(mode))
 		}
 	}
-	if has[symMIGMode] {
+	if has("nvmlDeviceGetMigMode") {
 		switch current, _, code := handle.GetMigMode(); code {
 		case nvml.SUCCESS:
 			info.MIGEnabled = profile.Some(current == nvml.DEVICE_MIG_ENABLE)
@@ -122,12 +122,12 @@ func (s *source) describe(info *nvmlx.DeviceInfo, handle nvml.Device) {
 // memory returns the total memory of a device and the part that the driver keeps
 // for itself.
 func (s *source) memory(handle nvml.Device) (total, reserved profile.Opt[profile.Bytes]) {
-	if s.lib.has[symMemory2] {
+	if s.lib.has("nvmlDeviceGetMemoryInfo_v2") {
 		if m, code := handle.GetMemoryInfo_v2(); code == nvml.SUCCESS {
 			return bytesOf(m.Total), bytesOf(m.Reserved)
 		}
 	}
-	if s.lib.has[symMemory] {
+	if s.lib.has("nvmlDeviceGetMemoryInfo") {
 		if m, code := handle.GetMemoryInfo(); code == nvml.SUCCESS {
 			total = bytesOf(m.Total)
 		}

@@ -5,6 +5,7 @@ package gonvml
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/NVIDIA/go-nvml/pkg/dl"
@@ -20,8 +21,11 @@ type library struct {
 	users int    // open sources
 	path  string // of the first open; later ones must agree
 	api   nvml.Interface
-	has   [symbols]bool
 	lists processLists
+
+	open    *dl.DynamicLibrary
+	looking sync.RWMutex    // guards found
+	found   map[string]bool // whether a C function is there, by its name
 }
 
 //nolint:gochecknoglobals // see library: there is one per process whatever we do
@@ -55,20 +59,35 @@ func (l *library) load(path string) error {
 	if err := lib.Open(); err != nil {
 		return fmt.Errorf("gonvml: open: %w: %w: install the NVIDIA driver, or in a container its runtime", err, nvmlx.ErrNoDriver)
 	}
-	var has [symbols]bool
-	for s := range symbols {
-		for _, name := range symbolNames[s] {
-			has[s] = has[s] || lib.Lookup(name) == nil
+	l.open, l.found = lib, make(map[string]bool)
+	for _, name := range []string{"nvmlInit", "nvmlShutdown", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetUUID"} {
+		if !l.has(name) {
+			return fmt.Errorf("gonvml: open: %s has no function %s: it is no NVML, or too old: %w", path, name, nvmlx.ErrNoDriver)
 		}
 	}
-	for _, s := range []symbol{symInit, symShutdown, symCount, symHandleByIndex, symUUID} {
-		if !has[s] {
-			return fmt.Errorf("gonvml: open: %s has no function %s: it is no NVML, or too old: %w", path, symbolNames[s][0], nvmlx.ErrNoDriver)
-		}
-	}
-	l.path, l.api, l.has = path, nvml.New(nvml.WithLibraryPath(path)), has
-	l.lists.find(&has)
+	l.path, l.api = path, nvml.New(nvml.WithLibraryPath(path))
+	l.lists.find(l.has)
 	return nil
+}
+
+// versions are the ends of the names of a C function, the newest first. The binding calls the newest that is there.
+//
+//nolint:gochecknoglobals // read-only table
+var versions = [...]string{"_v3", "_v2", ""}
+
+// has reports whether the library has a C function in any version. One that it has not must not be called.
+func (l *library) has(name string) bool {
+	l.looking.RLock()
+	yes, known := l.found[name]
+	l.looking.RUnlock()
+	if known {
+		return yes
+	}
+	yes = slices.ContainsFunc(versions[:], func(end string) bool { return l.open.Lookup(name+end) == nil })
+	l.looking.Lock()
+	l.found[name] = yes
+	l.looking.Unlock()
+	return yes
 }
 
 func (l *library) init() error {

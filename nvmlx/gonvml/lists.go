@@ -24,7 +24,6 @@ import "C"
 
 import (
 	"math"
-	"strings"
 	"unsafe"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -60,23 +59,23 @@ type shortProcess struct {
 func cText(s string) *C.char { return (*C.char)(unsafe.Pointer(unsafe.StringData(s + "\x00"))) }
 
 // find looks the functions up. The library must be loaded.
-func (p *processLists) find(has *[symbols]bool) {
+func (p *processLists) find(has func(name string) bool) {
 	look := func(name string) unsafe.Pointer { return C.find_function(cText(name)) }
-	if has[symHandleByUUID] {
-		p.byUUID = look(symbolNames[symHandleByUUID][0])
+	if has("nvmlDeviceGetHandleByUUID") {
+		p.byUUID = look("nvmlDeviceGetHandleByUUID")
 	}
 	for i, list := range []struct {
-		symbol symbol
-		kind   nvmlx.ProcessKind
+		name string
+		kind nvmlx.ProcessKind
 	}{
-		{symMPSProcesses, nvmlx.MPSProcess},
-		{symComputeProcesses, nvmlx.ComputeProcess},
-		{symGraphicsProcesses, nvmlx.GraphicsProcess},
+		{"nvmlDeviceGetMPSComputeRunningProcesses", nvmlx.MPSProcess},
+		{"nvmlDeviceGetComputeRunningProcesses", nvmlx.ComputeProcess},
+		{"nvmlDeviceGetGraphicsRunningProcesses", nvmlx.GraphicsProcess},
 	} {
 		p.lists[i].kind = list.kind
-		for _, name := range symbolNames[list.symbol] {
-			if f := look(name); f != nil {
-				p.lists[i].function, p.lists[i].short = f, !strings.Contains(name, "_v")
+		for _, end := range versions {
+			if f := look(list.name + end); f != nil {
+				p.lists[i].function, p.lists[i].short = f, end == ""
 				break
 			}
 		}

@@ -20,7 +20,7 @@ func (s *source) MIG(ctx context.Context, id nvmlx.DeviceID) (nvmlx.MIGInventory
 		return nvmlx.MIGInventory{}, fmt.Errorf("gonvml: MIG of %s: %w", id, err)
 	}
 	defer leave()
-	if d.parent != nil || !s.lib.has[symMIGMode] {
+	if d.parent != nil || !s.lib.has("nvmlDeviceGetMigMode") {
 		return nvmlx.MIGInventory{}, fmt.Errorf("gonvml: MIG of %s: no MIG mode here: %w", id, nvmlx.ErrNotSupported)
 	}
 	current, pending, code := d.handle.GetMigMode()
@@ -28,7 +28,7 @@ func (s *source) MIG(ctx context.Context, id nvmlx.DeviceID) (nvmlx.MIGInventory
 		return nvmlx.MIGInventory{}, fmt.Errorf("gonvml: MIG of %s: %w", id, err)
 	}
 	inventory := nvmlx.MIGInventory{Enabled: current == nvml.DEVICE_MIG_ENABLE, Pending: pending == nvml.DEVICE_MIG_ENABLE}
-	if s.lib.has[symMIGCount] {
+	if s.lib.has("nvmlDeviceGetMaxMigDeviceCount") {
 		if n, code := d.handle.GetMaxMigDeviceCount(); code == nvml.SUCCESS {
 			inventory.MaxInstances = profile.Some(n)
 		}
@@ -52,8 +52,8 @@ const mostInstances = 64
 
 // instances finds the MIG instances of a GPU and makes them known as devices.
 func (s *source) instances(gpu *device) []instance {
-	has := &s.lib.has
-	if !has[symMIGHandle] || !has[symMIGCount] {
+	has := s.lib.has
+	if !has("nvmlDeviceGetMigDeviceHandleByIndex") || !has("nvmlDeviceGetMaxMigDeviceCount") {
 		return nil
 	}
 	count, code := gpu.handle.GetMaxMigDeviceCount()
@@ -79,19 +79,19 @@ func (s *source) instances(gpu *device) []instance {
 }
 
 func (s *source) describeInstance(one *instance, handle nvml.Device) {
-	has := &s.lib.has
-	if has[symGPUInstance] {
+	has := s.lib.has
+	if has("nvmlDeviceGetGpuInstanceId") {
 		if n, code := handle.GetGpuInstanceId(); code == nvml.SUCCESS {
 			one.GPUInstance = profile.Some(n)
 		}
 	}
-	if has[symComputeInstance] {
+	if has("nvmlDeviceGetComputeInstanceId") {
 		if n, code := handle.GetComputeInstanceId(); code == nvml.SUCCESS {
 			one.ComputeInstance = profile.Some(n)
 		}
 	}
 	one.Memory, one.reserved = s.memory(handle)
-	if !has[symAttributes] {
+	if !has("nvmlDeviceGetAttributes") {
 		return
 	}
 	if a, code := handle.GetAttributes(); code == nvml.SUCCESS {

@@ -77,7 +77,7 @@ func (s *source) process(kind nvmlx.ProcessKind, row nvml.ProcessInfo) nvmlx.Pro
 	if row.ComputeInstanceId != math.MaxUint32 {
 		p.ComputeInstance = profile.Some(int(row.ComputeInstanceId))
 	}
-	if s.lib.has[symProcessName] {
+	if s.lib.has("nvmlSystemGetProcessName") {
 		if name, code := s.lib.api.SystemGetProcessName(p.PID); code == nvml.SUCCESS {
 			p.Name = name
 		}
@@ -98,7 +98,7 @@ func garbled(driver string) bool {
 // since the last call for the same device. Where the driver does not account for
 // processes, as under MIG, they stay as they are.
 func (s *source) smBusy(d *device, processes []nvmlx.Process) {
-	if d.parent != nil || d.cut || !s.lib.has[symProcessUtilization] {
+	if d.parent != nil || d.cut || !s.lib.has("nvmlDeviceGetProcessUtilization") {
 		return
 	}
 	d.mu.Lock()

@@ -64,12 +64,12 @@ func (r *reading) got(f nvmlx.Fields, code nvml.Return) bool {
 }
 
 // can reports whether counters f, which are among what, can be asked for with
-// function s; if they are wanted and cannot, it notes why.
-func (r *reading) can(what, f nvmlx.Fields, s symbol) bool {
+// a C function; if they are wanted and cannot, it notes why.
+func (r *reading) can(what, f nvmlx.Fields, function string) bool {
 	if what&f == 0 || r.lost {
 		return false
 	}
-	if !r.source.lib.has[s] {
+	if !r.source.lib.has(function) {
 		r.sample.Missing.Set(f, nvmlx.ErrNotSupported)
 		return false
 	}
@@ -97,7 +97,7 @@ func (r *reading) basic(what nvmlx.Fields) {
 
 func (r *reading) utilization(what nvmlx.Fields) {
 	const both = nvmlx.FieldGPUBusy | nvmlx.FieldMemBusy
-	if !r.can(what, both, symUtilization) {
+	if !r.can(what, both, "nvmlDeviceGetUtilizationRates") {
 		return
 	}
 	if u, code := r.device.handle.GetUtilizationRates(); r.got(both, code) {
@@ -110,7 +110,7 @@ func (r *reading) memUsed(what nvmlx.Fields) {
 	if what&nvmlx.FieldMemUsed == 0 || r.lost {
 		return
 	}
-	if r.source.lib.has[symMemory2] {
+	if r.source.lib.has("nvmlDeviceGetMemoryInfo_v2") {
 		m, code := r.device.handle.GetMemoryInfo_v2()
 		if r.got(nvmlx.FieldMemUsed, code) {
 			r.sample.MemUsed = bytesOf(m.Used)
@@ -120,7 +120,7 @@ func (r *reading) memUsed(what nvmlx.Fields) {
 			return
 		}
 	}
-	if !r.can(what, nvmlx.FieldMemUsed, symMemory) {
+	if !r.can(what, nvmlx.FieldMemUsed, "nvmlDeviceGetMemoryInfo") {
 		return
 	}
 	if m, code := r.device.handle.GetMemoryInfo(); r.got(nvmlx.FieldMemUsed, code) {
@@ -130,12 +130,12 @@ func (r *reading) memUsed(what nvmlx.Fields) {
 }
 
 func (r *reading) power(what nvmlx.Fields) {
-	if r.can(what, nvmlx.FieldPower, symPower) {
+	if r.can(what, nvmlx.FieldPower, "nvmlDeviceGetPowerUsage") {
 		if milliwatts, code := r.device.handle.GetPowerUsage(); r.got(nvmlx.FieldPower, code) {
 			r.sample.PowerWatts = scaled(milliwatts, 1e3)
 		}
 	}
-	if r.can(what, nvmlx.FieldEnergy, symEnergy) {
+	if r.can(what, nvmlx.FieldEnergy, "nvmlDeviceGetTotalEnergyConsumption") {
 		millijoules, code := r.device.handle.GetTotalEnergyConsumption()
 		if r.got(nvmlx.FieldEnergy, code) && millijoules != math.MaxUint64 {
 			r.sample.EnergyJoules = profile.Some(float64(millijoules) / 1e3)
@@ -145,12 +145,12 @@ func (r *reading) power(what nvmlx.Fields) {
 
 func (r *reading) clocks(what nvmlx.Fields) {
 	gpu := r.device.gpu().handle
-	if r.can(what, nvmlx.FieldSMClock, symClock) {
+	if r.can(what, nvmlx.FieldSMClock, "nvmlDeviceGetClockInfo") {
 		if mhz, code := gpu.GetClockInfo(nvml.CLOCK_SM); r.got(nvmlx.FieldSMClock, code) {
 			r.sample.SMClockMHz = scaled(mhz, 1)
 		}
 	}
-	if r.can(what, nvmlx.FieldMemClock, symClock) {
+	if r.can(what, nvmlx.FieldMemClock, "nvmlDeviceGetClockInfo") {
 		if mhz, code := gpu.GetClockInfo(nvml.CLOCK_MEM); r.got(nvmlx.FieldMemClock, code) {
 			r.sample.MemClockMHz = scaled(mhz, 1)
 		}
@@ -159,14 +159,14 @@ func (r *reading) clocks(what nvmlx.Fields) {
 
 func (r *reading) state(what nvmlx.Fields) {
 	gpu := r.device.gpu().handle
-	if r.can(what, nvmlx.FieldTemp, symTemperature) {
+	if r.can(what, nvmlx.FieldTemp, "nvmlDeviceGetTemperature") {
 		if celsius, code := gpu.GetTemperature(nvml.TEMPERATURE_GPU); r.got(nvmlx.FieldTemp, code) {
 			r.sample.TempCelsius = scaled(celsius, 1)
 		}
 	}
-	ask, name := gpu.GetCurrentClocksEventReasons, symEventReasons
-	if !r.source.lib.has[symEventReasons] { // drivers before 535
-		ask, name = gpu.GetCurrentClocksThrottleReasons, symThrottleReasons
+	ask, name := gpu.GetCurrentClocksEventReasons, "nvmlDeviceGetCurrentClocksEventReasons"
+	if !r.source.lib.has("nvmlDeviceGetCurrentClocksEventReasons") { // drivers before 535
+		ask, name = gpu.GetCurrentClocksThrottleReasons, "nvmlDeviceGetCurrentClocksThrottleReasons"
 	}
 	if r.can(what, nvmlx.FieldThrottle, name) {
 		if bits, code := ask(); r.got(nvmlx.FieldThrottle, code) && bits != math.MaxUint64 {

@@ -23,10 +23,6 @@ type source struct {
 	calls  sync.RWMutex // held for reading during every call, for writing by Close
 	closed bool
 
-	events sync.WaitGroup  // goroutines of Events
-	ending context.Context // done when Close begins
-	end    context.CancelFunc
-
 	mu      sync.Mutex
 	devices map[nvmlx.DeviceID]*device
 }
@@ -62,7 +58,7 @@ type gpm struct {
 // free gives the samples back.
 func (g *gpm) free(lib *library) {
 	for i, sample := range g.samples {
-		if sample != nil && lib.has[symGPMFree] {
+		if sample != nil && lib.has("nvmlGpmSampleFree") {
 			_ = sample.Free()
 		}
 		g.samples[i] = nil
@@ -81,11 +77,10 @@ var (
 	_ nvmlx.Source        = (*source)(nil)
 	_ nvmlx.ProcessReader = (*source)(nil)
 	_ nvmlx.MIGReader     = (*source)(nil)
-	_ nvmlx.EventReader   = (*source)(nil)
 )
 
 // Open loads the driver's library and returns a source on all GPUs of the host.
-// It is also an nvmlx.ProcessReader, an nvmlx.MIGReader and an nvmlx.EventReader.
+// It is also an nvmlx.ProcessReader and an nvmlx.MIGReader.
 //
 // Errors wrap nvmlx.ErrNoDriver where no driver answers, nvmlx.ErrDriverMismatch
 // where library and kernel module differ, nvmlx.ErrPermission, or
@@ -97,7 +92,6 @@ func Open(o *Options) (nvmlx.Source, error) {
 		return nil, err
 	}
 	s := &source{lib: &shared, clock: set.Clock, devices: map[nvmlx.DeviceID]*device{}}
-	s.ending, s.end = context.WithCancel(context.Background())
 	s.info = s.versions()
 	if _, err := s.Devices(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -110,22 +104,22 @@ func (s *source) Info(ctx context.Context) (nvmlx.SystemInfo, error) { return s.
 
 func (s *source) versions() nvmlx.SystemInfo {
 	var info nvmlx.SystemInfo
-	api, has := s.lib.api, &s.lib.has
-	if has[symDriverVersion] {
+	api, has := s.lib.api, s.lib.has
+	if has("nvmlSystemGetDriverVersion") {
 		if text, code := api.SystemGetDriverVersion(); code == nvml.SUCCESS {
 			info.Driver = text
 		}
 	}
-	if has[symNVMLVersion] {
+	if has("nvmlSystemGetNVMLVersion") {
 		if text, code := api.SystemGetNVMLVersion(); code == nvml.SUCCESS {
 			info.NVML = text
 		}
 	}
 	version, code := 0, nvml.ERROR_FUNCTION_NOT_FOUND
 	switch {
-	case has[symCUDAVersion2]:
+	case has("nvmlSystemGetCudaDriverVersion_v2"):
 		version, code = api.SystemGetCudaDriverVersion_v2()
-	case has[symCUDAVersion]:
+	case has("nvmlSystemGetCudaDriverVersion"):
 		version, code = api.SystemGetCudaDriverVersion()
 	}
 	if code == nvml.SUCCESS {
@@ -134,13 +128,8 @@ func (s *source) versions() nvmlx.SystemInfo {
 	return info
 }
 
-// Close ends Events and releases the driver after the calls in progress. Closing
-// twice is allowed.
+// Close releases the driver after the calls in progress. Closing twice is allowed.
 func (s *source) Close() error {
-	s.mu.Lock()
-	s.end()
-	s.mu.Unlock()
-	s.events.Wait()
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	if s.closed {
