@@ -5,10 +5,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/station/api"
-	"example.com/colloc/colloc/station/internal/kinds"
 	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/colloc/wire"
 )
@@ -22,7 +21,7 @@ func FuzzSubmission(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	s := &Station{config: Config{Everybody: true}, kinds: kinds.New(time.Second, false, nil)}
+	s := &Station{config: Config{Everybody: true}, learner: solo.NewLearner(solo.Learning{}, nil)}
 	f.Fuzz(func(t *testing.T, body string) {
 		var in api.Submission
 		if wire.Read(httptest.NewRequest(http.MethodPost, "/v1/jobs", strings.NewReader(body)), &in) != nil {

@@ -7,13 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/internal/replace"
-	"example.com/colloc/nvmlx"
-	"example.com/colloc/profile"
 )
 
 // The files of what was learned.
@@ -43,7 +41,7 @@ func (c *Config) loadPlanner() (p *colloc.Planner, fault, err error) {
 // saveLearned writes what was learned.
 func (s *Station) saveLearned() error {
 	err := replace.File(filepath.Join(s.config.Dir, modelsFile), func(f *os.File) error { return errors.Join(s.planner.Save(f), f.Sync()) })
-	if err = errors.Join(err, s.kindsKeeper.Write(s.kinds.Known())); err != nil {
+	if err = errors.Join(err, s.kindsKeeper.Write(s.learner.Known())); err != nil {
 		return fmt.Errorf("station: %w", err)
 	}
 	return nil
@@ -77,91 +75,42 @@ func (s *Station) keepLearned(ctx context.Context) {
 	}
 }
 
+// maxKinds is how many kinds are kept, of each user alone or of all together.
+const maxKinds = 2_000
+
+// usual is by what share runs of a program are believed to differ before they are seen: their arguments and data do.
+const usual = 0.1
+
+// learns is how the station learns what programs need.
+func (c *Config) learns() solo.Learning {
+	return solo.Learning{
+		Rules:  solo.Rules{Enough: c.Profiling, Usual: usual},
+		Source: c.Source, Headroom: c.Headroom.Or(0), Most: maxKinds, Together: c.ShareKinds,
+		Name: func(r *runner.Record) string {
+			if r.Task.Owner == nil {
+				return c.kind(0, r.Task.Kind)
+			}
+			return c.kind(r.Task.Owner.UID, r.Task.Kind)
+		},
+	}
+}
+
+// kind is what a kind is called here: each user's own, for whoever runs a program says what
+// it is, and how much it uses follows from arguments and data too.
+func (c *Config) kind(uid uint32, name string) string {
+	if name == "" || c.ShareKinds {
+		return name
+	}
+	return fmt.Sprintf("%d:%s", uid, name)
+}
+
 // follow learns from what happens to a job.
 func (s *Station) follow(e *runner.Event) {
-	r := &e.Record
-	s.learning.Lock()
-	defer s.learning.Unlock()
-	switch e.Kind {
-	case runner.EventStarted:
-		s.kinds.Join(r)
-		if beside := s.beside(r); s.kinds.Begin(e.At, r, beside) && !beside {
-			s.sample(r.GPU)
-		}
-	case runner.EventProgress, runner.EventFinished, runner.EventRetry, runner.EventRecovering, runner.EventOverrun:
-		model := s.model(r.GPU) // which tells the largest, too
-		known, err := s.kinds.Progress(e.At, r, model, s.largest)
-		if known || e.Kind == runner.EventFinished && r.Task.Profile != nil {
-			s.lessons.Add(1)
-		}
-		if err == nil && known {
-			err = s.spread(r)
-		}
-		if err != nil && !errors.Is(err, runner.ErrClosed) {
-			s.warnOf(e, fmt.Sprintf("what was seen of job %s is not learned: %v", r.Task.ID, err))
-		}
-	default:
+	news, err := s.learner.Follow(e)
+	if news != nil || e.Kind == runner.EventFinished && e.Record.Task.Profile != nil {
+		s.lessons.Add(1)
 	}
-}
-
-// watch looks at the runs that are watched: enough may have been seen of one of which nothing is told.
-func (s *Station) watch(now time.Time) {
-	for _, id := range s.kinds.Watched() {
-		if r, ok := s.runner.Record(id); ok && r.State == runner.Running {
-			s.follow(&runner.Event{Kind: runner.EventProgress, At: now, Record: r})
-		}
+	if err != nil && !errors.Is(err, runner.ErrClosed) {
+		s.warnOf(e, fmt.Sprintf("what was seen of job %s is not learned: %v", e.Record.Task.ID, err))
 	}
-}
-
-// model is the product of a device. Only who learns asks.
-func (s *Station) model(id nvmlx.DeviceID) profile.GPUModel {
-	if _, known := s.models[id]; !known {
-		for _, g := range s.runner.GPUs() {
-			model, _ := g.Device.GPU()
-			s.models[g.Device.ID] = model
-			s.largest = max(s.largest, colloc.Usable(g.Device.Memory.Or(model.Memory), s.config.Headroom.Or(0)))
-		}
-	}
-	return s.models[id]
-}
-
-// beside reports whether others run on the GPU of a job.
-func (s *Station) beside(r *runner.Record) bool {
-	for _, g := range s.runner.GPUs() {
-		if g.Device.ID == r.GPU {
-			return len(g.Tasks) > 1
-		}
-	}
-	return false
-}
-
-// spread lets the jobs of the kind of one go by what is known of it.
-func (s *Station) spread(of *runner.Record) error {
-	by := make(map[profile.Bytes][]string)
-	for _, r := range s.runner.Records() {
-		if !r.State.Over() && s.kinds.Same(&r, of) {
-			by[r.Task.Memory] = append(by[r.Task.Memory], r.Task.ID)
-		}
-	}
-	p := s.kinds.Of(uidOf(of), of.Task.Kind)
-	var err error
-	for memory, ids := range by {
-		err = errors.Join(err, s.runner.Describe(p, memory, ids...))
-	}
-	return err
-}
-
-// sample looks closely at a GPU for as long as a run there may be watched.
-func (s *Station) sample(id nvmlx.DeviceID) {
-	ctx, stop := context.WithCancel(s.sampling)
-	s.samplers.Go(func() {
-		defer stop()
-		waiter := s.config.Clock.NewWaiter()
-		defer waiter.Stop()
-		_ = waiter.Wait(ctx, s.config.Clock.Now().Add(3*s.config.Profiling)) // or the station ends
-	})
-	s.samplers.Go(func() {
-		c := &nvmlx.SamplerConfig{Every: s.config.Profiling / 20, Devices: []nvmlx.DeviceID{id}}
-		_ = nvmlx.NewSampler(s.config.Source, c).Run(ctx, func(sample nvmlx.Sample) { s.kinds.Sample(&sample) }) // what cannot be read is not known
-	})
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/colloc/station/api"
@@ -113,24 +114,51 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNotLearned: that nothing can be learned of a run that was watched is told.
-func TestNotLearned(t *testing.T) {
-	g := newRig(t, t.TempDir(), 1, nil)
-	for range 2 {
-		if name := g.model("GPU-fake-0").Name; !strings.Contains(name, "A100") {
-			t.Errorf("the GPU that runs are watched on is called %q", name)
+// What is known of one user's program is nothing to others, unless users share what they know.
+func TestKindsOfUsers(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		c, p := Config{ShareKinds: shared}, new(profile.Profile)
+		run := func(uid uint32) *runner.Record {
+			return &runner.Record{Task: runner.Task{Kind: "train", Owner: &runner.Owner{UID: uid}}}
+		}
+		l := solo.NewLearner(c.learns(), map[string]solo.Kind{c.learns().Name(run(1)): {Profile: p}})
+		defer l.Close()
+		if l.Profile(c.kind(1, "train")) != p || (l.Profile(c.kind(2, "train")) == p) != shared || (c.learns().Name(run(2)) == c.learns().Name(run(1))) != shared {
+			t.Errorf("shared %v: the other user knows %v", shared, l.Profile(c.kind(2, "train")))
 		}
 	}
+}
+
+// unlikely is a host whose GPUs tell a share of time that there is not.
+type unlikely struct{ *fakegpu.Source }
+
+func (u unlikely) Read(ctx context.Context, id nvmlx.DeviceID, what nvmlx.Fields) (nvmlx.Sample, error) {
+	s, err := u.Source.Read(ctx, id, what)
+	if s.Missing = (nvmlx.Missing{}); what != nvmlx.FieldMemUsed|nvmlx.FieldGPUBusy { // not the runner
+		s.GPUBusy = profile.Some(7.0)
+	}
+	return s, err
+}
+
+// TestNotLearned: that nothing can be learned of a run that was watched is told.
+func TestNotLearned(t *testing.T) {
+	g := newRig(t, t.TempDir(), 1, func(c *Config) {
+		source, _ := c.Source.(*fakegpu.Source)
+		c.Source, c.Beside, c.Profiling = unlikely{source}, 1, time.Second
+	})
 	at := time.Unix(1000, 0)
 	r := runner.Record{Task: runner.Task{ID: "9", Kind: "odd"}, GPU: "GPU-fake-0", State: runner.Running, Peak: profile.Some(profile.GiB)}
-	if !g.kinds.Begin(at, &r, false) {
-		t.Fatal("the run is not watched")
-	}
-	g.kinds.Sample(&nvmlx.Sample{Device: r.GPU, Sample: profile.Sample{At: at, GPUBusy: profile.Some(7.0)}}) // there is no such share
+	g.follow(&runner.Event{At: at, Kind: runner.EventStarted, Record: r})
 	r.State = runner.Succeeded
-	g.follow(&runner.Event{At: at.Add(time.Minute), Kind: runner.EventFinished, Record: r})
-	s, err := g.State(t.Context())
-	if err != nil || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Text, "what was seen of job 9 is not learned: ") {
-		t.Errorf("warned of %+v, %v", s.Warnings, err)
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) { // until the GPU was looked at
+		g.follow(&runner.Event{At: time.Now(), Kind: runner.EventFinished, Record: r})
+		s, err := g.State(t.Context())
+		if err == nil && len(s.Warnings) == 1 && strings.Contains(s.Warnings[0].Text, "what was seen of job 9 is not learned: ") {
+			break
+		}
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("warned of %+v, %v", s.Warnings, err)
+		}
+		g.follow(&runner.Event{At: at, Kind: runner.EventStarted, Record: r})
 	}
 }

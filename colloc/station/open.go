@@ -9,10 +9,7 @@ import (
 	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/internal/keep"
-	"example.com/colloc/colloc/station/internal/kinds"
 	"example.com/colloc/colloc/station/internal/peer"
-	"example.com/colloc/nvmlx"
-	"example.com/colloc/profile"
 )
 
 // New opens the station in [Config].Dir, or begins one. What ran when the last one ended,
@@ -25,7 +22,7 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if err := c.fill(); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{}), opened: make(chan struct{}), environments: make(map[uint32][]string), requests: peer.NewTurns(maxRequests)}
+	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{}), environments: make(map[uint32][]string), requests: peer.NewTurns(maxRequests)}
 	var fault, err error
 	if s.planner, fault, err = c.loadPlanner(); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
@@ -42,8 +39,7 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if s.kindsKeeper, known, err = keep.Open[map[string]solo.Kind](c.Dir, kindsFile); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s.kinds, s.models = kinds.New(c.Profiling, c.ShareKinds, known), make(map[nvmlx.DeviceID]profile.GPUModel)
-	s.sampling, s.stopSampler = context.WithCancel(context.WithoutCancel(ctx))
+	s.learner = solo.NewLearner(s.config.learns(), known)
 	var old kept
 	if s.keeper, old, err = keep.Open[kept](c.Dir, "station.json"); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
@@ -56,16 +52,13 @@ func New(ctx context.Context, c Config) (*Station, error) {
 		s.runner, err = runner.Open(ctx, s.runnerConfig())
 	}
 	if err != nil {
-		s.stopSampler()
 		return nil, err
 	}
 	if err := s.turns.attach(s.runner, s.tenants()); err != nil {
-		s.stopSampler()
 		return nil, errors.Join(err, s.runner.Close())
 	}
-	close(s.opened)
+	s.learner.Attach(s.runner)
 	if s.last, err = lastNumber(s.runner); err != nil {
-		s.stopSampler()
 		return nil, errors.Join(err, s.runner.Close())
 	}
 	return s, nil
@@ -92,11 +85,7 @@ func (s *Station) event(e runner.Event) {
 		s.warnOf(&e, e.Text)
 	default:
 	}
-	select {
-	case <-s.opened:
-		s.follow(&e)
-	default: // nothing has started
-	}
+	s.follow(&e)
 	s.tell(&e)
 	r := &e.Record
 	switch e.Kind {
@@ -135,7 +124,6 @@ func (s *Station) noted(e *runner.Event, err error) {
 // Close ends the station. Jobs go on and are taken over by the next New.
 func (s *Station) Close() error {
 	err := s.runner.Close() // after which all events are told
-	s.stopSampler()
-	s.samplers.Wait()
+	s.learner.Close()
 	return errors.Join(err, s.save(), s.saveLearned())
 }

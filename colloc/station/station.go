@@ -14,7 +14,6 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/keep"
-	"example.com/colloc/colloc/station/internal/kinds"
 	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
@@ -32,16 +31,9 @@ type Station struct {
 
 	requests *peer.Turns
 
-	decider     http.Handler  // nil where nobody may ask
-	opened      chan struct{} // closed once runner is there: events come before
-	learning    sync.Mutex    // held while a run is learned from
-	kinds       *kinds.Book
+	decider     http.Handler // nil where nobody may ask
+	learner     *solo.Learner
 	kindsKeeper *keep.File[map[string]solo.Kind]
-	models      map[nvmlx.DeviceID]profile.GPUModel
-	largest     profile.Bytes   // what the largest GPU offers, once models are known
-	sampling    context.Context // of samplers
-	stopSampler context.CancelFunc
-	samplers    sync.WaitGroup
 	lessons     atomic.Int64 // what was learned since New: measurements, kinds
 
 	submitting   sync.Mutex          // guards what follows
@@ -91,7 +83,7 @@ func (s *Station) count(ctx context.Context) {
 	for {
 		now := s.config.Clock.Now()
 		s.turns.Charge(now, s.tenants())
-		s.watch(now)
+		s.learner.Look(now, s.follow)
 		if now.Sub(saved) >= s.config.saveEvery {
 			saved = now
 			if err := s.save(); err != nil {

@@ -211,7 +211,7 @@ func (s *Station) task(in *api.Task, u peer.User) (t runner.Task, fault *api.Err
 		restart = profile.Some(time.Duration(cost))
 	}
 	return runner.Task{
-		Profile: s.kinds.Of(owner.UID, in.Kind),
+		Profile: s.learner.Profile(s.config.kind(owner.UID, in.Kind)),
 		Name:    in.Name, Kind: in.Kind, Owner: &owner, Command: command, Shell: in.Shell, Dir: in.Dir, Env: in.Env,
 		GPUs: in.GPUs, Memory: in.Memory, Alone: in.Alone, MaxSlowdown: in.MaxSlowdown, CPUs: in.CPUs,
 		Timeout: time.Duration(in.Time), Priority: priority, After: in.After, Retries: in.Retries, Restart: restart, Held: in.Held, Progress: in.Progress,

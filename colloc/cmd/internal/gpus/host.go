@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"example.com/colloc/colloc/cmd/internal/burn"
@@ -152,6 +153,13 @@ func (h *Host) Choose(flag string, names []nvmlx.DeviceID) ([]nvmlx.DeviceID, er
 		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES=%s leaves no GPU: unset it, or choose with %s; %s", list, flag, there)
 	}
 	return chosen, nil
+}
+
+// Use returns the devices that programs run on, of those that are chosen; without any, all.
+func (h *Host) Use(chosen []nvmlx.DeviceID) []nvmlx.DeviceInfo {
+	return slices.DeleteFunc(nvmlx.Runnable(h.Devices), func(d nvmlx.DeviceInfo) bool {
+		return len(chosen) > 0 && !slices.Contains(chosen, d.ID) && !slices.Contains(chosen, d.Parent)
+	})
 }
 
 // Command is what to run for a command: where GPUs are fake, this program plays

@@ -22,11 +22,11 @@ func Here(t *api.Task) (err error) {
 	return err
 }
 
+// Elsewhere reports whether a command is found by a shell, or by the station whose GPUs are fake.
+func Elsewhere(name string, shell bool) bool { return shell || name == "burn" }
+
 // Found reports a program that is not there while somebody looks.
-func Found(name string, shell bool) error {
-	if shell || name == "burn" {
-		return nil
-	}
+func Found(name string) error {
 	if _, err := exec.LookPath(name); err != nil && !errors.Is(err, exec.ErrDot) {
 		if errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("the command %q may not be executed: chmod +x makes it a program, or name its interpreter", name)

@@ -19,7 +19,6 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/internal/procgroup"
 	"example.com/colloc/nvmlx"
-	"example.com/colloc/profile"
 )
 
 // relay passes on what the command writes into a file. A pipe would break when this
@@ -165,15 +164,4 @@ func (p *progress) read(end bool) (best runner.Reading) {
 		}
 	}
 	return best
-}
-
-// known is the product of a device; of one that nobody described its name and memory.
-func known(h *gpus.Host, id nvmlx.DeviceID) profile.GPUModel {
-	model := h.Models[id]
-	for _, d := range h.Devices {
-		if d.ID == id && model.Name == "" {
-			model = profile.GPUModel{Name: d.Name, Memory: d.Memory.Or(0)}
-		}
-	}
-	return model
 }

@@ -55,7 +55,7 @@ func (w *watched) describe() profile.Spec {
 
 // write makes the task file of what was seen.
 func (w *watched) write(now time.Time, whole bool) error {
-	p, timing, err := w.watch.Conclude(now, w.describe(), known(w.host, w.tenants.gpu))
+	p, timing, err := w.watch.Conclude(now, w.describe(), w.host.Models[w.tenants.gpu])
 	if err != nil {
 		return err
 	}

@@ -130,10 +130,7 @@ func (o *options) choose(ctx context.Context, h *gpus.Host) (_ *tenants, others 
 		return nil, nil, err
 	}
 	var busy []string
-	for _, d := range nvmlx.Runnable(h.Devices) {
-		if len(allowed) > 0 && d.ID != allowed[0] && (o.gpu != "" || !contains(allowed, d)) && d.Parent != allowed[0] {
-			continue
-		}
+	for _, d := range h.Use(allowed) {
 		t := &tenants{source: h.Source, gpu: d.ID, root: o.pid}
 		others := t.begin(ctx)
 		switch {
@@ -151,15 +148,6 @@ func (o *options) choose(ctx context.Context, h *gpus.Host) (_ *tenants, others 
 		return nil, nil, errors.New("no GPU that programs run on")
 	}
 	return nil, nil, fmt.Errorf("no GPU is alone, and what is seen beside others says nothing of the task: %s; wait, or -shared measures all the same", strings.Join(busy, "; "))
-}
-
-func contains(ids []nvmlx.DeviceID, d nvmlx.DeviceInfo) bool {
-	for _, id := range ids {
-		if id == d.ID || id == d.Parent {
-			return true
-		}
-	}
-	return false
 }
 
 // holds reports whether the task is on the GPU.

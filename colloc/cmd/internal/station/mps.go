@@ -31,10 +31,7 @@ func (o *serving) background(ctx context.Context, found *gpus.Host, c *station.C
 		return
 	}
 	dirs := make(map[nvmlx.DeviceID]string)
-	for _, d := range nvmlx.Runnable(found.Devices) {
-		if len(c.GPUs) > 0 && !slices.Contains(c.GPUs, d.ID) && !slices.Contains(c.GPUs, d.Parent) {
-			continue
-		}
+	for _, d := range found.Use(c.GPUs) {
 		dirs[d.ID] = o.pipeDir(d.ID)
 		err := o.openPipe(dirs[d.ID])
 		if err == nil {

@@ -117,8 +117,8 @@ func (o *submission) tasks(words []string, p *program) ([]api.Task, error) {
 			tasks[i].After = append(tasks[i].After, queue.Dependency{Task: fmt.Sprintf("#%d", number[id])})
 		}
 	}
-	if err := guest.Found(jobs[0].Command[0], o.grid.Shell); err != nil {
-		return nil, err
+	if program := jobs[0].Command[0]; !guest.Elsewhere(program, o.grid.Shell) {
+		return tasks, guest.Found(program)
 	}
 	return tasks, nil
 }

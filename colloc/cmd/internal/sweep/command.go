@@ -17,10 +17,12 @@ import (
 	"golang.org/x/term"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/cmd/internal/guest"
 	"example.com/colloc/colloc/cmd/internal/joblog"
 	"example.com/colloc/colloc/cmd/internal/screen"
+	"example.com/colloc/colloc/internal/solo"
 )
 
 // The exit statuses.
@@ -106,7 +108,7 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 	if err != nil {
 		return exitUsage, err
 	}
-	known := make(map[string]*kind)
+	var known map[string]solo.Kind
 	if o.known != "" {
 		if known, err = loadKinds(o.known); err != nil {
 			return exitUsage, fmt.Errorf("-known: %w", err)
@@ -138,7 +140,9 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 	if err != nil {
 		return exitUsage, err
 	}
-	defer func() { err = errors.Join(err, s.host.close()) }()
+	if s.host.Source != nil { // the GPUs are the sweep's
+		defer func() { err = errors.Join(err, s.host.Source.Close()) }()
+	}
 	if s.log, err = joblog.Open(filepath.Join(o.logs, jobLogName)); err != nil {
 		return exitUsage, err
 	}
@@ -151,7 +155,7 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 			return exitUsage, err
 		}
 	}
-	s.show = screen.NewSwitch(o.display(stdout, screen.NewNames(s.host.devices)))
+	s.show = screen.NewSwitch(o.display(stdout, screen.NewNames(s.host.Devices)))
 	if note != "" {
 		s.show.Note(note)
 	}
@@ -163,7 +167,7 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 
 // place finds who runs the tasks: the station of this machine, or the sweep itself. note
 // is what people should know of that.
-func (o *options) place(ctx context.Context, jobs []grammar.Job, known map[string]*kind) (s *sweep, note string, err error) {
+func (o *options) place(ctx context.Context, jobs []grammar.Job, known map[string]solo.Kind) (s *sweep, note string, err error) {
 	client, h, note, err := o.findStation(ctx)
 	if err != nil {
 		return nil, "", err
@@ -177,7 +181,9 @@ func (o *options) place(ctx context.Context, jobs []grammar.Job, known map[strin
 	}
 	at, err := stationHost(ctx, client)
 	for i := 0; err == nil && i < len(jobs); i++ {
-		err = guest.Found(jobs[i].Command[0], o.grid.Shell)
+		if program := jobs[i].Command[0]; !guest.Elsewhere(program, o.grid.Shell) {
+			err = guest.Found(program)
+		}
 	}
 	if err != nil {
 		client.Close()
@@ -189,7 +195,7 @@ func (o *options) place(ctx context.Context, jobs []grammar.Job, known map[strin
 }
 
 // prepare finds the GPUs and the programs.
-func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[string]*kind, fakes string) (*sweep, error) {
+func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[string]solo.Kind, fakes string) (*sweep, error) {
 	kinds := newKinds(jobs, known)
 	if o.known != "" && !slices.ContainsFunc(jobs, func(j grammar.Job) bool { return kinds[j.Kind].Profile != nil }) {
 		return nil, fmt.Errorf("-known: %s knows %q, and no task here is of that kind: the first is of kind %q; rename the id, or leave -known out",
@@ -199,16 +205,16 @@ func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[str
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(h.fits(o), h.find(jobs, o.grid.Shell)); err != nil {
-		return nil, errors.Join(err, h.source.Close())
+	if err := errors.Join(o.fits(h), o.find(jobs, h)); err != nil {
+		return nil, errors.Join(err, h.Source.Close())
 	}
 	return newSweep(o, jobs, kinds, h), nil
 }
 
-func newSweep(o *options, jobs []grammar.Job, kinds map[string]*kind, h *host) *sweep {
+func newSweep(o *options, jobs []grammar.Job, kinds map[string]solo.Kind, h *gpus.Host) *sweep {
 	s := &sweep{
 		o: o, jobs: jobs, byID: make(map[string]*grammar.Job, len(jobs)), host: h, kinds: kinds,
-		running: make(map[string]bool), largest: h.largest(o),
+		running: make(map[string]bool),
 	}
 	for i := range jobs {
 		s.byID[jobs[i].ID] = &jobs[i]
@@ -217,7 +223,7 @@ func newSweep(o *options, jobs []grammar.Job, kinds map[string]*kind, h *host) *
 }
 
 // planOnly is -dry-run.
-func (o *options) planOnly(jobs []grammar.Job, known map[string]*kind, stdout io.Writer) (int, error) {
+func (o *options) planOnly(jobs []grammar.Job, known map[string]solo.Kind, stdout io.Writer) (int, error) {
 	fakes, err := os.MkdirTemp("", "sweep")
 	if err != nil {
 		return exitFailed, err
@@ -229,7 +235,7 @@ func (o *options) planOnly(jobs []grammar.Job, known map[string]*kind, stdout io
 		return exitUsage, err
 	}
 	var out bytes.Buffer
-	err = errors.Join(s.plan(ctx, &out), s.host.source.Close())
+	err = errors.Join(s.plan(ctx, &out), s.host.Source.Close())
 	if err == nil {
 		_, err = out.WriteTo(stdout)
 	}

@@ -4,31 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os/exec"
 	"slices"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/cmd/internal/grammar"
-	"example.com/colloc/nvmlx"
+	"example.com/colloc/colloc/cmd/internal/guest"
 	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
-// host is where the tasks run.
-type host struct {
-	found   *gpus.Host
-	source  nvmlx.Source
-	devices []nvmlx.DeviceInfo
-	models  map[nvmlx.DeviceID]profile.GPUModel
-	env     []string // what tasks inherit
-}
-
 // openHost finds the GPUs that the options ask for and turns their numbers into
 // UUIDs. dir is where fake GPUs are kept.
-func openHost(ctx context.Context, o *options, dir string) (*host, error) {
+func openHost(ctx context.Context, o *options, dir string) (*gpus.Host, error) {
 	found, err := gpus.Open(ctx, o.fakeGPUs, dir)
 	if err != nil {
 		return nil, err
@@ -40,69 +29,43 @@ func openHost(ctx context.Context, o *options, dir string) (*host, error) {
 	if o.gpus, err = found.Choose("-gpus", o.gpus); err != nil {
 		return nil, errors.Join(err, found.Source.Close())
 	}
-	return &host{found, found.Source, found.Devices, found.Models, found.Env}, nil
-}
-
-// close lets go of the GPUs, if they are the sweep's.
-func (h *host) close() error {
-	if h.source == nil {
-		return nil
-	}
-	return h.source.Close()
-}
-
-// used returns the devices that the sweep uses: all that programs run on, or those
-// of -gpus.
-func (h *host) used(o *options) []nvmlx.DeviceInfo {
-	return slices.DeleteFunc(nvmlx.Runnable(h.devices), func(d nvmlx.DeviceInfo) bool {
-		return len(o.gpus) > 0 && !slices.Contains(o.gpus, d.ID) && !slices.Contains(o.gpus, d.Parent)
-	})
-}
-
-// command is what to run for the command of a task.
-func (h *host) command(words []string, shell bool) []string {
-	if shell || h.found == nil {
-		return words
-	}
-	return h.found.Command(words)
+	return found, nil
 }
 
 // fits reports memory, or a number of GPUs, that the host has not, before the first
 // task is watched for long.
-func (h *host) fits(o *options) error {
-	if n := len(h.used(o)); o.taskGPUs > n {
-		return fmt.Errorf("-gpus-per-task %d: there are %d GPUs to use", o.taskGPUs, n)
+func (o *options) fits(h *gpus.Host) error {
+	used, most := h.Use(o.gpus), profile.Bytes(0)
+	for _, d := range used {
+		most = max(most, colloc.Usable(d.Memory.Or(h.Models[d.ID].Memory), packer.DefaultHeadroom))
 	}
-	if most := h.largest(o); o.memory > most && most > 0 {
+	switch n := len(used); {
+	case o.taskGPUs > n:
+		return fmt.Errorf("-gpus-per-task %d: there are %d GPUs to use", o.taskGPUs, n)
+	case o.memory > most && most > 0:
 		return fmt.Errorf("-mem %v: no GPU has as much: the largest offers %v, with %.0f %% left free", o.memory, most, 100*packer.DefaultHeadroom)
 	}
 	return nil
 }
 
-// largest is what the largest GPU offers.
-func (h *host) largest(o *options) (most profile.Bytes) {
-	for _, d := range h.used(o) {
-		most = max(most, colloc.Usable(d.Memory.Or(h.models[d.ID].Memory), packer.DefaultHeadroom))
+// runs is what is run for the command of a task.
+func (o *options) runs(j *grammar.Job, h *gpus.Host) []string {
+	if o.grid.Shell {
+		return j.Command
 	}
-	return most
+	return h.Command(j.Command)
 }
 
 // find reports a program that is not there, before hundreds of tasks do.
-func (h *host) find(jobs []grammar.Job, shell bool) error {
-	if shell {
-		return nil
-	}
+func (o *options) find(jobs []grammar.Job, h *gpus.Host) error {
 	found := make(map[string]bool)
-	for _, j := range jobs {
-		program := h.command(j.Command, shell)[0]
-		if found[program] {
+	for i := range jobs {
+		program := o.runs(&jobs[i], h)[0]
+		if found[program] || o.grid.Shell {
 			continue
 		}
-		if _, err := exec.LookPath(program); err != nil && !errors.Is(err, exec.ErrDot) {
-			if errors.Is(err, fs.ErrPermission) {
-				return fmt.Errorf("task %s: the command %q may not be executed: chmod +x makes it a program, or name its interpreter", j.ID, program)
-			}
-			return fmt.Errorf("task %s: the command %q does not exist: %w; with -shell a shell reads the command", j.ID, program, errors.Unwrap(err))
+		if err := guest.Found(program); err != nil {
+			return fmt.Errorf("task %s: %w", jobs[i].ID, err)
 		}
 		found[program] = true
 	}

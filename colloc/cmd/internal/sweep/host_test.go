@@ -39,9 +39,8 @@ func TestChoose(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			h := &host{devices: devices}
-			chosen, err := (&gpus.Host{Devices: devices}).Choose("-gpus", tt.gpus)
-			o := &options{gpus: chosen}
+			h := &gpus.Host{Devices: devices}
+			chosen, err := h.Choose("-gpus", tt.gpus)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q", err, tt.err)
@@ -49,7 +48,7 @@ func TestChoose(t *testing.T) {
 				return
 			}
 			var got []string
-			for _, d := range h.used(o) {
+			for _, d := range h.Use(chosen) {
 				got = append(got, string(d.ID))
 			}
 			if err != nil || strings.Join(got, " ") != tt.want {

@@ -5,40 +5,29 @@ import (
 	"maps"
 	"slices"
 
-	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/profile"
 )
 
-// kind is what is known of tasks that are alike. The first of them that starts
-// is watched while it has its GPU to itself; the others go by what it showed.
-type kind struct {
-	Name string
-	solo.Kind
-}
-
-// String says what was measured.
-func (k *kind) String() string { return screen.Measured(k.Name, k.Measured(), &k.Timing) }
-
 // saveKinds writes what was measured, for -known, as a task file.
-func saveKinds(path string, kinds map[string]*kind) error {
+func saveKinds(path string, kinds map[string]solo.Kind) error {
 	f := &taskfile.File{About: "measured by colloc sweep"}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		if k := kinds[name]; k.Profile != nil {
-			f.Tasks = append(f.Tasks, solo.Task(k.Name, k.Measured(), &k.Timing))
+			f.Tasks = append(f.Tasks, solo.Task(name, k.Measured(), &k.Timing))
 		}
 	}
 	return taskfile.WriteFile(path, f)
 }
 
 // loadKinds reads what saveKinds wrote, or any other task file.
-func loadKinds(path string) (map[string]*kind, error) {
+func loadKinds(path string) (map[string]solo.Kind, error) {
 	f, err := taskfile.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	kinds := make(map[string]*kind)
+	kinds := make(map[string]solo.Kind)
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
 		p, timing, err := solo.Of(t)
@@ -46,7 +35,7 @@ func loadKinds(path string) (map[string]*kind, error) {
 			return nil, fmt.Errorf("%s: %w", t.Place(), err)
 		}
 		peak := profile.BytesOf(p.Vector.Or(profile.PeakMemory, 0))
-		kinds[t.ID] = &kind{t.ID, solo.Kind{Profile: p, Peaks: solo.Peaks{}.Saw(peak, true), Timing: timing}}
+		kinds[t.ID] = solo.Kind{Profile: p, Peaks: solo.Peaks{}.Saw(peak, true), Timing: timing}
 	}
 	return kinds, nil
 }

@@ -16,28 +16,18 @@ import (
 )
 
 func TestTimeAlone(t *testing.T) {
-	s := &sweep{
-		jobs: []grammar.Job{{ID: "a", Kind: "k"}, {ID: "b", Kind: "k"}, {ID: "c", Kind: "k"}, {ID: "d", Kind: "other"}},
-		byID: make(map[string]*grammar.Job),
-		kinds: map[string]*kind{
-			"other": {},
-			"k": {Kind: solo.Kind{Timing: solo.Timing{
-				Run: "a", Startup: profile.Some(time.Second), Step: profile.Some(100 * time.Millisecond), Whole: profile.Some(12 * time.Second),
-			}}},
-		},
-	}
-	for i := range s.jobs {
-		s.byID[s.jobs[i].ID] = &s.jobs[i]
-	}
+	timing := map[string]solo.Timing{"k": {
+		Run: "a", Startup: profile.Some(time.Second), Step: profile.Some(100 * time.Millisecond), Whole: profile.Some(12 * time.Second),
+	}}
 	for _, tt := range []struct {
-		task string
-		want time.Duration
-		from basis
+		task, kind string
+		want       time.Duration
+		from       basis
 	}{
-		{"a", 12 * time.Second, measuredAlone},
-		{"b", 11 * time.Second, measuredRate},
-		{"c", 10 * time.Second, estimated}, // nobody knows the time between its epochs
-		{"d", 10 * time.Second, estimated},
+		{"a", "k", 12 * time.Second, measuredAlone},
+		{"b", "k", 11 * time.Second, measuredRate},
+		{"c", "k", 10 * time.Second, estimated}, // nobody knows the time between its epochs
+		{"d", "other", 10 * time.Second, estimated},
 	} {
 		r := record(tt.task, runner.Succeeded, func(r *runner.Record) {
 			r.Ended = noon.Add(20 * time.Second)
@@ -46,7 +36,8 @@ func TestTimeAlone(t *testing.T) {
 				r.Restarts = 1
 			}
 		})
-		if got, from := s.alone(&r); got != tt.want || from != tt.from {
+		known := timing[tt.kind]
+		if got, from := timeAlone(&r, &known); got != tt.want || from != tt.from {
 			t.Errorf("%s: %v on basis %d, want %v on %d", tt.task, got, from, tt.want, tt.from)
 		}
 	}
@@ -91,12 +82,12 @@ func TestNewKinds(t *testing.T) {
 		{"one of two", two, []string{"train.py"}, false, false},
 		{"two of one", one, []string{"train.py", "other.py"}, false, false},
 	} {
-		known := make(map[string]*kind)
+		known := make(map[string]solo.Kind)
 		for _, name := range tt.known {
-			known[name] = &kind{name, solo.Kind{Profile: p}}
+			known[name] = solo.Kind{Profile: p}
 		}
 		kinds := newKinds(tt.jobs, known)
-		if a, b := kinds["a"].Profile == p, kinds["b"] != nil && kinds["b"].Profile == p; a != tt.a || b != tt.b || kinds["a"].Name != "a" {
+		if a, b := kinds["a"].Profile == p, kinds["b"].Profile == p; a != tt.a || b != tt.b {
 			t.Errorf("%s: a %t, b %t", tt.name, a, b)
 		}
 	}
@@ -109,7 +100,7 @@ func TestSaveKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[string]*kind{"train": {"train", solo.Kind{Profile: &p}}}
+	kinds := map[string]solo.Kind{"train": {Profile: &p}}
 	path := filepath.Join(t.TempDir(), profileName)
 	if err := saveKinds(path, kinds); err != nil {
 		t.Fatal(err)
@@ -143,10 +134,10 @@ func TestConclude(t *testing.T) {
 		return &nvmlx.Sample{Device: "gpu0", Sample: profile.Sample{At: at(seconds), GPUBusy: profile.Some(busy), MemUsed: profile.Some(9 * profile.GiB)}}
 	}
 	gpu, _ := profile.LookupGPU("A100-40GB")
-	k, rules := &kind{Name: "train"}, &solo.Rules{Enough: 10 * time.Second, Usual: usual, Blind: true}
+	k, rules := new(solo.Kind), &solo.Rules{Enough: 10 * time.Second, Usual: usual, Blind: true}
 	follow := func(seconds float64, n int64) bool {
 		r := record("a", runner.Running, func(r *runner.Record) { r.Step, r.Peak = profile.Some(n), profile.Some(profile.Bytes(n)*profile.GiB) })
-		learned, err := k.Follow(at(seconds), k.Name, &r, rules, gpu)
+		learned, err := k.Follow(at(seconds), "train", &r, rules, gpu)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,11 +174,11 @@ func TestConclude(t *testing.T) {
 		t.Error("a peak within the margin counts, a larger one does not, or changes a profile that is in use")
 	}
 	path := filepath.Join(t.TempDir(), profileName)
-	if err := saveKinds(path, map[string]*kind{"train": k, "unknown": {Name: "unknown"}}); err != nil {
+	if err := saveKinds(path, map[string]solo.Kind{"train": *k, "unknown": {}}); err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := loadKinds(path)
-	if err != nil || len(loaded) != 1 || loaded["train"].Timing != k.Timing || loaded["train"].Measured().Vector.Or(profile.PeakMemory, 0) != float64(7*profile.GiB) {
+	if err != nil || len(loaded) != 1 || loaded["train"].Timing != k.Timing || measured(loaded["train"]).Vector.Or(profile.PeakMemory, 0) != float64(7*profile.GiB) {
 		t.Errorf("loaded %+v, %v", loaded["train"], err)
 	}
 	for range 2 { // those that are over differ by half
@@ -203,7 +194,7 @@ func TestConclude(t *testing.T) {
 // steps are told without that, and its time with it.
 func TestConcludeEpochs(t *testing.T) {
 	gpu, _ := profile.LookupGPU("A100-40GB")
-	k, rules := &kind{Name: "train"}, &solo.Rules{Enough: 4 * time.Second, Blind: true}
+	k, rules := new(solo.Kind), &solo.Rules{Enough: 4 * time.Second, Blind: true}
 	first := record("a", runner.Running, nil)
 	k.Begin(noon, &first, false)
 	for _, tick := range []struct {
@@ -212,7 +203,7 @@ func TestConcludeEpochs(t *testing.T) {
 	}{{step: 0, restarts: 0}, {step: 10, restarts: 0}, {step: 11, restarts: 1}, {step: 20, restarts: 1}} {
 		seconds := float64(tick.step)/10 + 2*float64(tick.restarts)
 		r := record("a", runner.Running, func(r *runner.Record) { r.Step, r.Restarts = profile.Some(tick.step+1), tick.restarts })
-		if learned, err := k.Follow(noon.Add(time.Duration(seconds*float64(time.Second))), k.Name, &r, rules, gpu); err != nil || learned != (tick.step == 20) {
+		if learned, err := k.Follow(noon.Add(time.Duration(seconds*float64(time.Second))), "train", &r, rules, gpu); err != nil || learned != (tick.step == 20) {
 			t.Fatalf("at step %d: learned %t, %v", tick.step, learned, err)
 		}
 	}
@@ -223,6 +214,8 @@ func TestConcludeEpochs(t *testing.T) {
 
 // noon is when the tests play.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func measured(k solo.Kind) *profile.Profile { return k.Measured() }
 
 func record(id string, state runner.State, change func(r *runner.Record)) runner.Record {
 	r := runner.Record{Task: runner.Task{ID: id}, State: state, GPU: "gpu0", Started: noon, Reserved: 4 * profile.GiB}

@@ -24,7 +24,7 @@ func (s *sweep) report(now time.Time) *screen.Report {
 		Tasks: len(s.jobs), OK: v.Count.OK, Failed: v.Count.Failed, Cancelled: v.Count.Cancelled, Waiting: v.Count.Running + v.Count.Waiting,
 		GPUs: len(v.GPUs), Elapsed: v.Elapsed, Together: s.together, Recoveries: s.recoveries, Retries: s.retries,
 	}
-	free := make([]time.Duration, max(1, len(v.GPUs))) // when each GPU would be
+	free, known := make([]time.Duration, max(1, len(v.GPUs))), s.known() // when each GPU would be
 	for i := range v.Records {
 		r := &v.Records[i]
 		if r.State == runner.Failed || r.State == runner.Cancelled {
@@ -36,7 +36,8 @@ func (s *sweep) report(now time.Time) *screen.Report {
 		if r.Started.Before(s.started) {
 			continue // part of it, or all, is not in Elapsed
 		}
-		d, from := s.alone(r)
+		timing := known[s.kindOf(r)].Timing
+		d, from := timeAlone(r, &timing)
 		switch from {
 		case measuredAlone:
 			rep.Measured++

@@ -21,13 +21,13 @@ import (
 
 // plan prints what the sweep would do first, and with what it would reckon.
 func (s *sweep) plan(ctx context.Context, w io.Writer) error {
-	used := s.host.used(s.o)
+	used := s.host.Use(s.o.gpus)
 	fmt.Fprintf(w, "%s on %s; nothing is run\n\n", screen.Plural(len(s.jobs), "task"), screen.Plural(len(used), "GPU"))
 	s.planTasks(w)
 	unknown := make(map[string]int)
 	for i := range s.jobs {
 		if k := s.kinds[s.jobs[i].Kind]; k.Profile == nil {
-			unknown[k.Name]++
+			unknown[s.jobs[i].Kind]++
 		}
 	}
 	for _, j := range s.jobs {
@@ -65,7 +65,7 @@ func (s *sweep) decide(ctx context.Context, used []nvmlx.DeviceInfo) ([]dispatch
 	for i := range used {
 		ways := runner.Sharing(used[i], s.o.mechanisms)
 		ways = ways[:min(1, len(ways))] // the preferred one
-		events = append(events, dispatch.GPUAdded{GPU: colloc.GPU{ID: string(used[i].ID), Model: s.host.models[used[i].ID], Memory: used[i].Memory.Or(0), Mechanisms: ways}})
+		events = append(events, dispatch.GPUAdded{GPU: colloc.GPU{ID: string(used[i].ID), Model: s.host.Models[used[i].ID], Memory: used[i].Memory.Or(0), Mechanisms: ways}})
 	}
 	for i := range s.jobs {
 		j := &s.jobs[i]
@@ -109,13 +109,13 @@ func (s *sweep) planTasks(out io.Writer) {
 func (s *sweep) planEnvironment(out io.Writer, starts []dispatch.Action) error {
 	config := s.config(nil)
 	fmt.Fprintf(out, "\nEnvironment, beside what is inherited, COLLOC_TASK, COLLOC_RUN, COLLOC_PROGRESS,\n"+
-		"and PYTHONUNBUFFERED, OMP_NUM_THREADS=%d and the like where nobody set them:\n\n", config.TaskThreads(len(s.host.used(s.o))))
+		"and PYTHONUNBUFFERED, OMP_NUM_THREADS=%d and the like where nobody set them:\n\n", config.TaskThreads(len(s.host.Use(s.o.gpus))))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range starts {
 		env := []string{"CUDA_VISIBLE_DEVICES=" + strings.Join(a.GPUs, ",")}
 		if a.Mechanism == profile.MPS {
 			var err error
-			if env, err = (mps.Share{Device: nvmlx.DeviceID(a.GPUs[0]), Memory: a.Reserve, PipeDir: mps.PipeDir(s.host.env)}).Env(); err != nil {
+			if env, err = (mps.Share{Device: nvmlx.DeviceID(a.GPUs[0]), Memory: a.Reserve, PipeDir: mps.PipeDir(s.host.Env)}).Env(); err != nil {
 				return err
 			}
 		}

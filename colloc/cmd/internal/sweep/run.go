@@ -14,7 +14,6 @@ import (
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/runner"
-	"example.com/colloc/nvmlx"
 )
 
 // run runs the tasks and returns the exit status.
@@ -49,6 +48,9 @@ func (s *sweep) run(ctx context.Context, signals <-chan os.Signal) (int, error) 
 		last, err = s.wait(ctx, signals)
 	}
 	err = errors.Join(err, stop(), s.runner.Close()) // after which all events are told
+	if s.learner != nil {
+		s.learner.Close()
+	}
 	return s.finish(last, err)
 }
 
@@ -58,11 +60,6 @@ func (s *sweep) run(ctx context.Context, signals <-chan os.Signal) (int, error) 
 func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (last os.Signal, err error) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	sampling, stop := context.WithCancel(ctx)
-	defer stop()
-	s.stopSampling = stop
-	sampled := make(chan struct{})
-	go func() { defer close(sampled); s.observe(sampling) }()
 	done := make(chan error, 1)
 	go func() { done <- s.runner.Run(ctx) }()
 	ticker := time.NewTicker(250 * time.Millisecond)
@@ -72,8 +69,6 @@ func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (last os.Sig
 	for {
 		select {
 		case err = <-done:
-			stop()
-			<-sampled
 			s.refresh(follow)
 			if errors.Is(err, runner.ErrDrained) || errors.Is(err, runner.ErrHalted) || last != nil && errors.Is(err, context.Canceled) {
 				err = nil // the report tells what is left
@@ -81,6 +76,9 @@ func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (last os.Sig
 			return last, err
 		case <-ticker.C:
 			s.refresh(follow)
+			if s.learner != nil {
+				s.learner.Look(time.Now(), s.learned)
+			}
 			told = s.idle(told)
 		case signal := <-signals:
 			if signal == syscall.SIGHUP {
@@ -95,21 +93,6 @@ func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (last os.Sig
 			}
 			s.interrupt(asked > 1)
 		}
-	}
-}
-
-// observe samples the GPUs as long as something is unknown.
-func (s *sweep) observe(ctx context.Context) {
-	s.mu.Lock()
-	curious := s.station == nil && s.curious()
-	s.mu.Unlock()
-	if !curious {
-		return
-	}
-	every := min(time.Second, max(100*time.Millisecond, s.o.profiling/20))
-	err := nvmlx.NewSampler(s.host.source, &nvmlx.SamplerConfig{Every: every, Devices: s.o.gpus}).Run(ctx, s.sample)
-	if err != nil && ctx.Err() == nil {
-		s.show.Note("the GPUs are not measured any more: " + err.Error())
 	}
 }
 
@@ -186,7 +169,7 @@ func (s *sweep) hangUp() {
 		s.show.Set(screen.NewPlain(io.Discard, nil))
 		return
 	}
-	s.show.Set(screen.NewPlain(file, screen.NewNames(s.host.devices))) // closed with the process
+	s.show.Set(screen.NewPlain(file, screen.NewNames(s.host.Devices))) // closed with the process
 	s.show.Note(fmt.Sprintf("%s the terminal was closed: the sweep goes on, as process %d, and tells here what happens; kill -INT %[2]d interrupts it",
 		time.Now().Format(time.DateTime), os.Getpid()))
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/cmd/internal/guest"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
@@ -123,15 +124,15 @@ func (s *sweep) atStation(ctx context.Context, client *api.Client, h *handed) er
 }
 
 // stationHost is the host as the station sees it: whose GPUs they are is its business.
-func stationHost(ctx context.Context, client *api.Client) (*host, error) {
+func stationHost(ctx context.Context, client *api.Client) (*gpus.Host, error) {
 	state, err := client.State(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h := &host{models: make(map[nvmlx.DeviceID]profile.GPUModel), env: os.Environ()}
+	h := new(gpus.Host)
 	for i := range state.GPUs {
 		g := &state.GPUs[i]
-		h.devices = append(h.devices, nvmlx.DeviceInfo{ID: g.ID, Index: g.Index, Name: g.Name, Memory: profile.Some(g.Memory)})
+		h.Devices = append(h.Devices, nvmlx.DeviceInfo{ID: g.ID, Index: g.Index, Name: g.Name, Memory: profile.Some(g.Memory)})
 	}
 	return h, nil
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/screen"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/profile"
 )
@@ -74,15 +75,16 @@ func (s *sweep) left(v *screen.View) profile.Opt[time.Duration] {
 
 // whole is how many seconds a task of each kind takes alone: by its steps if they
 // are known, else as those that succeeded on average.
-func (s *sweep) whole(records []runner.Record) map[*kind]float64 {
-	whole, ended, sum := make(map[*kind]float64), make(map[*kind]int), make(map[*kind]float64)
+func (s *sweep) whole(records []runner.Record) map[string]float64 {
+	whole, ended, sum, known := make(map[string]float64), make(map[string]int), make(map[string]float64), s.known()
 	for i := range records {
 		r := &records[i]
 		k := s.kindOf(r)
-		if step, ok := k.Timing.Step.Get(); ok && r.Total.Or(0) > 0 {
-			whole[k] = k.Timing.Startup.Or(0).Seconds() + float64(r.Total.Or(0))*step.Seconds()
+		t := known[k].Timing
+		if step, ok := t.Step.Get(); ok && r.Total.Or(0) > 0 {
+			whole[k] = t.Startup.Or(0).Seconds() + float64(r.Total.Or(0))*step.Seconds()
 		} else if r.State == runner.Succeeded {
-			d, _ := s.alone(r)
+			d, _ := timeAlone(r, &t)
 			sum[k] += d.Seconds()
 			ended[k]++
 		}
@@ -96,12 +98,12 @@ func (s *sweep) whole(records []runner.Record) map[*kind]float64 {
 }
 
 // kindOf returns the kind of a task; one that is in the queue but not in the sweep
-// has an empty one.
-func (s *sweep) kindOf(r *runner.Record) *kind {
+// has none.
+func (s *sweep) kindOf(r *runner.Record) string {
 	if j := s.byID[r.Task.ID]; j != nil {
-		return s.kinds[j.Kind]
+		return j.Kind
 	}
-	return &kind{}
+	return ""
 }
 
 // basis says what a time alone rests on.
@@ -118,18 +120,17 @@ const (
 	estimated
 )
 
-// alone returns how long the last run of a task would have taken with a GPU to
-// itself.
-func (s *sweep) alone(r *runner.Record) (time.Duration, basis) {
+// timeAlone returns how long the last run of a task would have taken with a GPU to
+// itself, of which t is known of its kind.
+func timeAlone(r *runner.Record, t *solo.Timing) (time.Duration, basis) {
 	took := r.Ended.Sub(r.Started)
-	k := s.kindOf(r)
-	if run, ok := k.Timing.Whole.Get(); ok && k.Timing.Run == r.Task.ID {
+	if run, ok := t.Whole.Get(); ok && t.Run == r.Task.ID {
 		return run, measuredAlone
 	}
-	step, okStep := k.Timing.Step.Get()
+	step, okStep := t.Step.Get()
 	steps, okSteps := r.Step.Get()
-	if okStep && okSteps && (r.Restarts == 0 || k.Timing.Restarts > 0) {
-		return k.Timing.Startup.Or(0) + time.Duration(steps)*step, measuredRate
+	if okStep && okSteps && (r.Restarts == 0 || t.Restarts > 0) {
+		return t.Startup.Or(0) + time.Duration(steps)*step, measuredRate
 	}
 	return time.Duration(took.Seconds() * speedOf(r) * float64(time.Second)), estimated
 }

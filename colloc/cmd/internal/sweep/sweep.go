@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/cmd/internal/joblog"
 	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
-	"example.com/colloc/nvmlx"
+	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
@@ -27,24 +28,21 @@ type sweep struct {
 	o       *options
 	jobs    []grammar.Job
 	byID    map[string]*grammar.Job
-	host    *host
+	host    *gpus.Host
 	station *api.Client // that has the tasks; nil is a runner of the sweep's own
 	handed  *handed
 	runner  engine
 	log     *joblog.Log
 	show    *screen.Switch
+	kinds   map[string]solo.Kind // what was known before
+	learner *solo.Learner        // learns more; nil where a station does
 	started time.Time
 
-	mu    sync.Mutex
-	err   error // what keeps the sweep from its books
-	kinds map[string]*kind
-	// largest is what the largest GPU offers.
-	largest profile.Bytes
-	// stopSampling is called when every kind is known.
-	stopSampling func()
-	unseen       bool          // that no GPU memory is seen was told
-	failed       runner.Record // the last task that failed
-	running      map[string]bool
+	mu      sync.Mutex
+	err     error         // what keeps the sweep from its books
+	unseen  bool          // that no GPU memory is seen was told
+	failed  runner.Record // the last task that failed
+	running map[string]bool
 	// together is how many tasks ran at once at most.
 	together, recoveries, retries int
 }
@@ -68,25 +66,45 @@ func (o *options) newPlanner() (*colloc.Planner, error) {
 
 // newKinds returns the kinds of the jobs, with what was measured before. If that is
 // of one task and the sweep of one kind, they are taken to be the same.
-func newKinds(jobs []grammar.Job, known map[string]*kind) map[string]*kind {
-	kinds := make(map[string]*kind)
-	found := false
+func newKinds(jobs []grammar.Job, known map[string]solo.Kind) map[string]solo.Kind {
+	kinds := make(map[string]solo.Kind)
 	for _, j := range jobs {
-		if kinds[j.Kind] == nil {
-			kinds[j.Kind] = &kind{Name: j.Kind}
-			if k := known[j.Kind]; k != nil {
-				kinds[j.Kind], found = k, true
-			}
-		}
+		kinds[j.Kind] = known[j.Kind]
 	}
-	if len(kinds) == 1 && len(known) == 1 && !found {
+	if len(kinds) == 1 && len(known) == 1 {
 		for name := range kinds {
 			for _, k := range known {
-				kinds[name] = &kind{name, k.Kind}
+				kinds[name] = k
 			}
 		}
 	}
 	return kinds
+}
+
+// known is what is known of kinds by now.
+func (s *sweep) known() map[string]solo.Kind {
+	if s.learner == nil {
+		return s.kinds
+	}
+	return s.learner.Known()
+}
+
+// usual is by what share tasks are believed to differ that -by says are alike.
+const usual = 0.01
+
+// learns is how the sweep learns what tasks need.
+func (s *sweep) learns() solo.Learning {
+	return solo.Learning{
+		Rules:  solo.Rules{Enough: s.o.profiling, Usual: usual, Blind: true},
+		Source: s.host.Source, Headroom: packer.DefaultHeadroom, Gangs: true, Together: true,
+		Name: func(r *runner.Record) string {
+			if j := s.byID[r.Task.ID]; j != nil {
+				return j.Kind
+			}
+			return ""
+		},
+		Reserve: func(*runner.Record) profile.Bytes { return s.o.memory },
+	}
 }
 
 // objective is what counts: a sweep is done when its last job is.
@@ -101,9 +119,9 @@ func (s *sweep) config(p *colloc.Planner) runner.Config {
 	}
 	return runner.Config{
 		Shared: together,
-		Dir:    filepath.Join(o.logs, queueName), Gone: o.gone, Source: s.host.source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
+		Dir:    filepath.Join(o.logs, queueName), Gone: o.gone, Source: s.host.Source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
 		Objective:   profile.Some(objective),
-		MemoryFloor: o.floor, LogLimit: o.logLimit, Mechanisms: o.mechanisms, Env: s.host.env,
+		MemoryFloor: o.floor, LogLimit: o.logLimit, Mechanisms: o.mechanisms, Env: s.host.Env,
 		Watch: min(time.Second, max(o.profiling/30, 50*time.Millisecond)), Window: min(runner.DefaultWindow, o.profiling),
 		Halt: runner.Halt{Failures: o.halt.failures(len(s.jobs)), Kill: o.halt.now, InARow: o.halt.inARow()}, OnEvent: s.event,
 	}
@@ -119,6 +137,7 @@ func (s *sweep) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.learner = solo.NewLearner(s.learns(), s.kinds)
 	own, err := runner.Open(ctx, s.config(p))
 	var corrupt *runner.CorruptError
 	if errors.As(err, &corrupt) {
@@ -130,6 +149,7 @@ func (s *sweep) open(ctx context.Context) error {
 	}
 	if err == nil {
 		s.runner = own
+		s.learner.Attach(own)
 	}
 	return err
 }
@@ -138,7 +158,7 @@ func (s *sweep) open(ctx context.Context) error {
 func (s *sweep) task(j *grammar.Job) runner.Task {
 	o := s.o
 	t := runner.Task{
-		ID: j.ID, Command: s.host.command(j.Command, o.grid.Shell), Shell: o.grid.Shell, Priority: j.Priority,
+		ID: j.ID, Command: o.runs(j, s.host), Shell: o.grid.Shell, Priority: j.Priority,
 		Env: o.groupEnv(), GPUs: o.taskGPUs, Retries: o.retries, Restart: o.restart, Timeout: o.timeout, Progress: runner.Progress{Pattern: o.step, Total: o.steps},
 	}
 	if k := s.kinds[j.Kind]; k.Profile != nil {
@@ -166,7 +186,7 @@ func (s *sweep) submit() (int, error) {
 	for _, r := range s.runner.Records() {
 		queued[r.Task.ID] = r.State
 		j := s.byID[r.Task.ID]
-		if j == nil || s.station == nil && !slices.Equal(r.Task.Command, s.host.command(j.Command, s.o.grid.Shell)) {
+		if j == nil || s.station == nil && !slices.Equal(r.Task.Command, s.o.runs(j, s.host)) {
 			return 0, fmt.Errorf("%s holds another sweep, in which task %s is %s: give the same command, or none", s.o.logs, r.Task.ID, grammar.QuoteWords(r.Task.Command))
 		}
 		if r.State.Over() { // in case it ended while nobody wrote
@@ -177,7 +197,7 @@ func (s *sweep) submit() (int, error) {
 	}
 	var tasks []runner.Task
 	var again []string
-	known := make(map[*kind][]string)
+	known := make(map[string][]string)
 	left := 0
 	for i := range s.jobs {
 		j := &s.jobs[i]
@@ -191,12 +211,12 @@ func (s *sweep) submit() (int, error) {
 		case state == runner.Failed || state == runner.Cancelled:
 			again = append(again, j.ID)
 		case state == runner.Queued && s.kinds[j.Kind].Profile != nil:
-			known[s.kinds[j.Kind]] = append(known[s.kinds[j.Kind]], j.ID)
+			known[j.Kind] = append(known[j.Kind], j.ID)
 		}
 		left++
 	}
-	for k, ids := range known {
-		if err := s.runner.Describe(k.Profile, s.o.memory, ids...); err != nil {
+	for name, ids := range known {
+		if err := s.runner.Describe(s.kinds[name].Profile, s.o.memory, ids...); err != nil {
 			return 0, err
 		}
 	}
@@ -229,19 +249,15 @@ func (s *sweep) event(e runner.Event) {
 
 // follow keeps the books of a task.
 func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
-	k, r := s.kinds[j.Kind], &e.Record
+	r := &e.Record
+	s.learn(e)
 	switch e.Kind {
 	case runner.EventStarted:
-		if s.station == nil && k.Profile == nil {
-			k.Begin(e.At, r, false)
-		}
 		s.link(r)
 		fallthrough
 	case runner.EventAdopted:
 		s.running[j.ID] = true
 		s.together = max(s.together, len(s.running))
-	case runner.EventProgress:
-		s.learn(k, e.At, r)
 	case runner.EventRecovering, runner.EventRetry, runner.EventStopped:
 		if r.State == runner.Running { // it is only told to stop
 			return
@@ -254,73 +270,46 @@ func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 			s.recoveries++
 		default:
 		}
-		s.learn(k, e.At, r)
 	case runner.EventFinished:
 		delete(s.running, j.ID)
 		if r.State == runner.Failed {
 			s.failed = *r
 		}
-		s.learn(k, e.At, r)
 		s.fail(s.log.Add(j, r))
 	default:
 	}
 }
 
-// sample is told what the GPUs do as long as a kind is unknown.
-func (s *sweep) sample(sample nvmlx.Sample) {
+// learned is told of a run that is watched.
+func (s *sweep) learned(e *runner.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, k := range s.kinds {
-		if k.Sample(&sample) {
-			s.learn(k, sample.At, k.Watched())
-		}
-	}
+	s.learn(e)
 }
-
-// curious reports whether there are kinds that nothing is known of.
-func (s *sweep) curious() bool {
-	return slices.ContainsFunc(s.jobs, func(j grammar.Job) bool { return s.kinds[j.Kind].Profile == nil })
-}
-
-// usual is by what share tasks are believed to differ that -by says are alike.
-const usual = 0.01
 
 // learn takes what was seen of a task for its kind: once enough was seen of the one that is watched, tasks of the kind can share, and
-// they reserve what follows from what one of them was seen to need.
-func (s *sweep) learn(k *kind, now time.Time, r *runner.Record) {
-	rules, most := &solo.Rules{Enough: s.o.profiling, Usual: usual, Largest: s.largest, Blind: true}, k.Peaks.Most
-	learned, err := k.Follow(now, k.Name, r, rules, s.host.models[r.GPU])
+// they reserve what follows from what one of them was seen to need. mu is held.
+func (s *sweep) learn(e *runner.Event) {
+	if s.learner == nil {
+		return
+	}
+	k, err := s.learner.Follow(e)
 	switch {
 	case err != nil:
 		s.fail(err)
 		return
-	case learned:
-		s.show.Note(k.String())
+	case k == nil || !k.First && s.o.memory > 0:
+		return
+	case k.First:
+		s.show.Note(screen.Measured(k.Name, k.Measured(), &k.Timing))
 		if _, ok := k.Profile.Vector.Get(profile.PeakMemory); !ok && !s.unseen && s.o.memory == 0 && s.o.taskGPUs == 1 {
 			s.unseen = true
 			s.show.Note("no GPU memory was seen of the tasks: each keeps a GPU to itself; give -mem")
 		}
-	case s.o.memory > 0 || !k.Saw(r, rules):
-		return
-	case k.Peaks.Most > most:
-		s.show.Note(fmt.Sprintf("%s uses %v, more than was measured: tasks like it reserve as much from now on", r.Task.ID, k.Peaks.Most))
+	case k.More:
+		s.show.Note(fmt.Sprintf("%s uses %v, more than was measured: tasks like it reserve as much from now on", e.Record.Task.ID, k.Peaks.Most))
 	}
-	s.spread(k)
-	if learned && !s.curious() {
-		s.stopSampling()
-	}
-}
-
-// spread tells the runner what is known of the tasks of a kind, and keeps it.
-func (s *sweep) spread(k *kind) {
-	var ids []string
-	for _, r := range s.runner.Records() {
-		if j := s.byID[r.Task.ID]; j != nil && j.Kind == k.Name && !r.State.Over() {
-			ids = append(ids, j.ID)
-		}
-	}
-	s.fail(s.runner.Describe(k.Profile, s.o.memory, ids...))
-	s.fail(saveKinds(filepath.Join(s.o.logs, profileName), s.kinds))
+	s.fail(saveKinds(filepath.Join(s.o.logs, profileName), s.known()))
 }
 
 // fail notes the first thing that keeps the sweep from its books. It then starts

@@ -1,16 +1,50 @@
-package kinds
+package solo
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
-	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
+
+// mostKinds is how many the learner of the tests keeps.
+const mostKinds = 2_000
+
+// users is a Learner that keeps users apart, or not.
+type users struct {
+	*Learner
+	shared bool
+}
+
+func byUser(shared bool) users {
+	name := func(r *queue.Record) string { return users{shared: shared}.name(r.Task.Owner, r.Task.Kind) }
+	return users{NewLearner(Learning{Rules: Rules{Enough: time.Second, Usual: 0.1}, Name: name, Most: mostKinds, Together: shared}, nil), shared}
+}
+
+func (u users) name(owner *queue.Owner, kind string) string {
+	if u.shared || owner == nil {
+		return kind
+	}
+	return fmt.Sprintf("%d:%s", owner.UID, kind)
+}
+
+func (u users) of(uid uint32, kind string) *profile.Profile {
+	owner := &queue.Owner{UID: uid}
+	if uid == 0 {
+		owner = nil
+	}
+	return u.Profile(u.name(owner, kind))
+}
+
+func (u users) follow(at time.Time, r *queue.Record) (known bool, err error) {
+	news, err := u.progress(at, r, profile.GPUModel{})
+	return news != nil, err
+}
 
 // What is seen of one user's program tells nothing of another's with the same name, unless
 // users share what they know.
@@ -23,22 +57,22 @@ func TestUsers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := New(time.Second, shared, nil)
+		b := byUser(shared)
 		run := func(uid uint32) *queue.Record {
 			return &queue.Record{Task: queue.Task{ID: "1", Kind: "train", Owner: &queue.Owner{UID: uid}}}
 		}
-		b.kinds[b.nameOf(run(1))] = &solo.Kind{Profile: &p}
-		if b.Of(1, "train") != &p || (b.Of(2, "train") == &p) != shared || b.Same(run(1), run(2)) != shared {
-			t.Errorf("shared %v: the other user knows %v", shared, b.Of(2, "train"))
+		b.kinds[b.Name(run(1))] = &Kind{Profile: &p}
+		if b.of(1, "train") != &p || (b.of(2, "train") == &p) != shared {
+			t.Errorf("shared %v: the other user knows %v", shared, b.of(2, "train"))
 		}
 		grown := run(2)
 		grown.Peak = profile.Some(30 * profile.GiB)
-		known, err := b.Progress(time.Time{}, grown, profile.GPUModel{}, 0)
-		peak := b.Of(1, "train").Vector.Or(profile.PeakMemory, 0)
+		known, err := b.follow(time.Time{}, grown)
+		peak := b.of(1, "train").Vector.Or(profile.PeakMemory, 0)
 		if err != nil || known != shared || (peak > float64(profile.GiB)) != shared {
 			t.Errorf("shared %v: after another's run the user's program has a peak of %v, %v", shared, profile.Bytes(peak), err)
 		}
-		if b.Begin(time.Time{}, run(2), false) == shared {
+		if b.begin(time.Time{}, run(2), false) == shared {
 			t.Errorf("shared %v: the other user's first run is watched: %v", shared, !shared)
 		}
 	}
@@ -47,20 +81,20 @@ func TestUsers(t *testing.T) {
 // Of a run that is watched beside others its memory is known; what it does to the GPU is of
 // the first one that is alone from start to end.
 func TestBeside(t *testing.T) {
-	b := New(time.Second, false, nil)
+	b := byUser(false)
 	at, n := time.Unix(1000, 0), 0
 	run := func(beside, joined bool) (began, known bool) {
 		n++
 		r := &queue.Record{Task: queue.Task{ID: strconv.Itoa(n), Kind: "train"}, GPU: "gpu", State: queue.Running, Peak: profile.Some(2 * profile.GiB)}
-		if began = b.Begin(at, r, beside); !began {
+		if began = b.begin(at, r, beside); !began {
 			return false, false
 		}
 		if joined {
-			b.Join(&queue.Record{Task: queue.Task{ID: "other"}, GPU: "gpu"})
+			b.join(&queue.Record{Task: queue.Task{ID: "other"}, GPU: "gpu"})
 		}
-		b.Sample(&nvmlx.Sample{Device: "gpu", Sample: profile.Sample{At: at.Add(time.Millisecond), GPUBusy: profile.Some(0.5)}})
+		b.saw(&nvmlx.Sample{Device: "gpu", Sample: profile.Sample{At: at.Add(time.Millisecond), GPUBusy: profile.Some(0.5)}})
 		r.State = queue.Succeeded
-		known, err := b.Progress(at.Add(time.Minute), r, profile.GPUModel{}, 0)
+		known, err := b.follow(at.Add(time.Minute), r)
 		if err != nil {
 			t.Error(err)
 		}
@@ -78,7 +112,7 @@ func TestBeside(t *testing.T) {
 		{},
 	} {
 		began, known := run(tt.beside, tt.joined)
-		p := b.Of(0, "train")
+		p := b.of(0, "train")
 		_, busy := p.Vector.Get(profile.MeanGPUBusy)
 		if began != tt.began || known != tt.known || busy != (tt.busy || i == 4) || p.Vector.Or(profile.PeakMemory, 0) < float64(2*profile.GiB) || p.Vector.Or(profile.PeakMemory, 0) > 3.1*float64(profile.GiB) {
 			t.Errorf("run %d: watched %v, learned %v, busy known %v, profile %v", i+1, began, known, busy, p.Vector)
@@ -90,49 +124,49 @@ func TestBeside(t *testing.T) {
 // watched goes with a run that is cut short, and its steps are what the profile tells.
 func TestFull(t *testing.T) {
 	for _, shared := range []bool{false, true} {
-		b := New(time.Second, shared, nil)
+		b := byUser(shared)
 		run := func(uid uint32, kind string) *queue.Record {
 			return &queue.Record{Task: queue.Task{ID: kind, Kind: kind, Owner: &queue.Owner{UID: uid}}, GPU: "gpu", State: queue.Running, Peak: profile.Some(profile.GiB)}
 		}
-		for n := range MaxKinds - 1 {
-			b.kinds[b.nameOf(run(7, strconv.Itoa(n)))] = &solo.Kind{Profile: new(profile.Profile)}
+		for n := range mostKinds - 1 {
+			b.kinds[b.Name(run(7, strconv.Itoa(n)))] = &Kind{Profile: new(profile.Profile)}
 		}
 		at := time.Unix(1000, 0)
 		last := run(7, "last")
 		for _, state := range []queue.State{queue.Queued, queue.Failed} { // cut short, and watched again
-			if !b.Begin(at, last, false) {
+			if !b.begin(at, last, false) {
 				t.Fatalf("shared %v: no room for the last kind", shared)
 			}
 			last.State = state
-			if known, err := b.Progress(at, last, profile.GPUModel{}, 0); known || err != nil {
+			if known, err := b.follow(at, last); known || err != nil {
 				t.Errorf("shared %v: learned from a run that is %v, %v", shared, state, err)
 			}
 		}
-		if last.State = queue.Running; !b.Begin(at, last, false) {
+		if last.State = queue.Running; !b.begin(at, last, false) {
 			t.Fatalf("shared %v: no room for the last kind", shared)
 		}
 		for n := range int64(9) {
 			last.Step = profile.Some(2 * n)
-			b.Sample(&nvmlx.Sample{Device: "gpu", Sample: profile.Sample{At: at, GPUBusy: profile.Some(0.5)}})
+			b.saw(&nvmlx.Sample{Device: "gpu", Sample: profile.Sample{At: at, GPUBusy: profile.Some(0.5)}})
 			if n == 8 {
 				last.State = queue.Succeeded
 			}
-			known, err := b.Progress(at, last, profile.GPUModel{}, 0)
-			if err != nil || n == 8 && !known && b.Of(7, "last") == nil {
+			known, err := b.follow(at, last)
+			if err != nil || n == 8 && !known && b.of(7, "last") == nil {
 				t.Errorf("shared %v: nothing learned: %v", shared, err)
 			}
 			at = at.Add(time.Second)
 		}
-		if known := b.Known(); len(known) != MaxKinds {
-			t.Errorf("shared %v: %d kinds are known, want %d", shared, len(known), MaxKinds)
+		if known := b.Known(); len(known) != mostKinds {
+			t.Errorf("shared %v: %d kinds are known, want %d", shared, len(known), mostKinds)
 		}
-		if step := b.Of(7, "last").Vector.Or(profile.MedianStepTime, 0); step != 0.5 {
+		if step := b.of(7, "last").Vector.Or(profile.MedianStepTime, 0); step != 0.5 {
 			t.Errorf("shared %v: a step takes %v s, want 0.5", shared, step)
 		}
-		if b.Begin(at, run(7, "more"), false) {
-			t.Errorf("shared %v: more than %d kinds", shared, MaxKinds)
+		if b.begin(at, run(7, "more"), false) {
+			t.Errorf("shared %v: more than %d kinds", shared, mostKinds)
 		}
-		if b.Begin(at, run(70, "more"), false) == shared {
+		if b.begin(at, run(70, "more"), false) == shared {
 			t.Errorf("shared %v: another user's first kind is watched: %v", shared, !shared)
 		}
 	}
