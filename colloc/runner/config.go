@@ -153,7 +153,7 @@ type Config struct {
 // TaskThreads is how many threads a task is told to use on a host with so many
 // GPUs, if it does not say so itself: an equal share of the cores, at least one.
 func (c *Config) TaskThreads(gpus int) int {
-	cores, tasks := orDefault(c.cores, runtime.NumCPU()), gpus*orDefault(c.PerGPU, colloc.DefaultMaxSet)
+	cores, tasks := cmp.Or(c.cores, runtime.NumCPU()), gpus*cmp.Or(c.PerGPU, colloc.DefaultMaxSet)
 	return max(1, cores/max(1, tasks))
 }
 
@@ -200,15 +200,6 @@ const (
 	// as one does that ran out of memory. It takes a driver that tells whose the memory is.
 	OverrunStop
 )
-
-// orDefault returns x, or what its zero stands for.
-func orDefault[T comparable](x, missing T) T {
-	var zero T
-	if x == zero {
-		return missing
-	}
-	return x
-}
 
 // check reports every fault of the Config.
 func (c *Config) check() error {
@@ -268,27 +259,27 @@ func (c *Config) fill() (err error) {
 		return err
 	}
 	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
-	c.PerGPU = orDefault(c.PerGPU, colloc.DefaultMaxSet)
-	c.Grace = orDefault(c.Grace, DefaultGrace)
-	c.Watch = orDefault(c.Watch, DefaultWatch)
-	c.Window = orDefault(c.Window, DefaultWindow)
-	c.Noun = orDefault(c.Noun, "task")
-	c.Steady = orDefault(c.Steady, DefaultSteady)
-	c.queue = orDefault(c.queue, mostEvents)
-	c.floor = orDefault(c.floor, diskFloor)
-	c.LogLimit = orDefault(c.LogLimit, DefaultLogLimit)
-	c.Halt.InARow = orDefault(c.Halt.InARow, DefaultInARow)
+	c.PerGPU = cmp.Or(c.PerGPU, colloc.DefaultMaxSet)
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	c.Watch = cmp.Or(c.Watch, DefaultWatch)
+	c.Window = cmp.Or(c.Window, DefaultWindow)
+	c.Noun = cmp.Or(c.Noun, "task")
+	c.Steady = cmp.Or(c.Steady, DefaultSteady)
+	c.queue = cmp.Or(c.queue, mostEvents)
+	c.floor = cmp.Or(c.floor, diskFloor)
+	c.LogLimit = cmp.Or(c.LogLimit, DefaultLogLimit)
+	c.Halt.InARow = cmp.Or(c.Halt.InARow, DefaultInARow)
 	if len(c.Mechanisms) == 0 {
 		c.Mechanisms = []profile.Mechanism{profile.TimeSlice}
 	}
 	if c.Clock == nil {
 		c.Clock = nvmlx.SystemClock()
 	}
-	c.vmstat = orDefault(c.vmstat, "/proc/vmstat")
+	c.vmstat = cmp.Or(c.vmstat, "/proc/vmstat")
 	if c.free == nil {
 		c.free = supervise.FreeSpace
 	}
-	c.space = orDefault(c.space, supervise.ThisSpace())
+	c.space = cmp.Or(c.space, supervise.ThisSpace())
 	return nil
 }
 

@@ -55,12 +55,6 @@ func Begin(run string, at time.Time) *Watch { return &Watch{run: run, start: at}
 // Join notes that others run beside it: from then on only its memory tells of it alone.
 func (w *Watch) Join() { w.joined = true }
 
-// Joined reports whether others ran beside it.
-func (w *Watch) Joined() bool { return w.joined }
-
-// Run is which run is watched.
-func (w *Watch) Run() string { return w.run }
-
 // Peak notes the most memory that the run was seen to hold.
 func (w *Watch) Peak(peak profile.Opt[profile.Bytes]) { w.peak = peak }
 

@@ -96,7 +96,7 @@ func TestSamples(t *testing.T) {
 		w.Peak(profile.Some(2 * profile.GiB))
 		p, _ := conclude(t, w, 10)
 		_, stepped := p.Vector.Get(profile.MedianStepTime)
-		if got := p.Vector.Or(profile.MeanGPUBusy, 0); got != tt.busy || stepped != (tt.step && !tt.joined) || w.Joined() != tt.joined {
+		if got := p.Vector.Or(profile.MeanGPUBusy, 0); got != tt.busy || stepped != (tt.step && !tt.joined) || w.joined != tt.joined {
 			t.Errorf("%s: busy %v, a step known %v; want busy %v", tt.name, got, stepped, tt.busy)
 		}
 		if peak := p.Vector.Or(profile.PeakMemory, 0); peak != float64(2*profile.GiB) {

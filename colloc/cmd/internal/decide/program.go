@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -127,12 +126,9 @@ func (o *options) serve(ctx context.Context, s cli.Streams) (err error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	servers, done, err := o.listen(h, stop, s)
-	for range servers {
-		defer func() { err = errors.Join(err, <-done) }()
-	}
-	for _, server := range servers {
-		defer func() { err = errors.Join(err, server.Close()) }()
+	servers, err := o.listen(h, stop, s)
+	for _, end := range servers {
+		defer func() { err = errors.Join(err, end()) }()
 	}
 	if err != nil {
 		return err
@@ -183,47 +179,33 @@ func (o *options) dispatcher(p *colloc.Planner) (*dispatch.Dispatcher, error) {
 	return d, err
 }
 
-// listen begins to answer. Each server that is returned calls stop when it ends, and says on
-// done how it did.
-func (o *options) listen(h http.Handler, stop func(), s cli.Streams) (servers []*http.Server, done chan error, err error) {
-	done = make(chan error, 2)
-	serve := func(l net.Listener, h http.Handler) {
-		server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 16}
-		servers = append(servers, server)
-		go func() {
-			err := server.Serve(l)
-			if errors.Is(err, http.ErrServerClosed) {
-				err = nil
-			}
-			stop()
-			done <- err
-		}()
-	}
+// listen begins to answer, until each of what it returns is called. stop is called when one ends by itself, too.
+func (o *options) listen(h http.Handler, stop func(), s cli.Streams) (servers []func() error, err error) {
 	if o.socket != "" {
 		l, err := station.Listen(o.socket, false)
 		if err != nil {
-			return servers, done, err
+			return servers, err
 		}
-		serve(l, h)
+		servers = append(servers, cli.Serve(l, h, nil, stop))
 		fmt.Fprintf(s.Out, "colloc decide: listening on %s\n", plain.Text(o.socket))
 	}
 	if o.address == "" {
-		return servers, done, nil
+		return servers, nil
 	}
 	token, err := readToken(o.token)
 	if err != nil {
-		return servers, done, err
+		return servers, err
 	}
 	l, usage, err := cli.Loopback("http", o.address)
 	if usage != nil {
 		err = cli.Usage("%w", usage)
 	}
 	if err != nil {
-		return servers, done, err
+		return servers, err
 	}
-	serve(l, cli.OwnName(guarded(token, h)))
+	servers = append(servers, cli.Serve(l, cli.OwnName(guarded(token, h)), nil, stop))
 	fmt.Fprintf(s.Out, "colloc decide: http://%s with the token in %s\n", l.Addr(), plain.Text(o.token))
-	return servers, done, nil
+	return servers, nil
 }
 
 // saveEvery is how often what was learned is kept.

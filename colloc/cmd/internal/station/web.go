@@ -2,13 +2,11 @@ package station
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/decide"
@@ -40,14 +38,9 @@ func (w *web) open(socket string, decider http.Handler, out io.Writer) (closer f
 	fmt.Fprintf(out, "colloc station: http://%s/ and /metrics\n", l.Addr())
 	client := api.NewClient(socket)
 	asker := func(ctx context.Context, c net.Conn) context.Context { return decide.WithAsker(ctx, cli.Holder(c)) }
-	server := &http.Server{Handler: pages(client, decider), ConnContext: asker, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 16}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }()
+	stop := cli.Serve(l, pages(client, decider), asker, nil)
 	return func() error {
-		err := server.Close()
-		if served := <-done; !errors.Is(served, http.ErrServerClosed) {
-			err = errors.Join(err, served)
-		}
+		err := stop()
 		client.Close()
 		return err
 	}, nil
