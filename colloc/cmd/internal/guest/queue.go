@@ -21,6 +21,7 @@ type Queue struct {
 	hooks  Hooks
 	absent time.Duration // how long the station may be away
 	common bool          // this user may not submit in class high
+	told   bool          // that tasks could not be held
 
 	mu       sync.Mutex // guards what follows
 	numbers  map[string]string

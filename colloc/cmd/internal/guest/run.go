@@ -21,7 +21,7 @@ const (
 // runs: runner.ErrDrained. It lets those go that an earlier sweep held, and waits for a
 // station that is started anew.
 func (q *Queue) Run(ctx context.Context) error {
-	if err := q.letGo(ctx); err != nil {
+	if err := q.each("release", q.held()...); err != nil {
 		return err
 	}
 	for _, r := range q.Records() {
@@ -29,14 +29,14 @@ func (q *Queue) Run(ctx context.Context) error {
 			q.hooks.Event(runner.Event{Kind: runner.EventAdopted, At: time.Now(), Record: r, GPU: r.GPU, Text: fmt.Sprintf("%s runs on %s", r.Task.ID, r.On())})
 		}
 	}
-	contact, hold := &away{longest: q.absent, note: q.hooks.Note}, &holder{q: q}
+	contact := &away{longest: q.absent, note: q.hooks.Note}
 	for {
 		began := time.Now()
 		if err := contact.judge(q.look(ctx, q.hooks.Event)); err != nil {
 			return err
 		}
 		if !contact.now() {
-			if draining := hold.again(ctx); q.finished(draining) {
+			if draining := q.hold(ctx); q.finished(draining) {
 				if draining && len(q.in(runner.Queued)) > 0 {
 					return runner.ErrDrained
 				}
@@ -68,7 +68,7 @@ func (q *Queue) Drain() {
 	q.mu.Lock()
 	q.draining = true
 	q.mu.Unlock()
-	_ = q.do("hold", q.in(runner.Queued)...) // all or none: Run looks, and tries again
+	_ = q.each("hold", q.in(runner.Queued)...) // Run tries again
 }
 
 // loose are the tasks that wait and are not held.
@@ -81,63 +81,32 @@ func (q *Queue) loose() (names []string) {
 	return names
 }
 
-// holder holds what [Queue.Drain] could not.
-type holder struct {
-	q     *Queue
-	tries int
-}
-
-// maxTries is how often all are held together: one that ends meanwhile keeps the station
-// from holding any of them.
-const maxTries = 5
-
-// again holds the tasks that still wait, if the queue drains, which it reports.
-func (h *holder) again(ctx context.Context) bool {
-	q := h.q
+// hold holds the tasks that still wait, if the queue drains, which it reports.
+func (q *Queue) hold(ctx context.Context) (draining bool) {
 	q.mu.Lock()
-	draining := q.draining
+	draining = q.draining
 	q.mu.Unlock()
-	if !draining || h.tries > maxTries {
+	loose := q.loose()
+	if !draining || len(loose) == 0 {
 		return draining
 	}
-	for loose := q.loose(); len(loose) > 0; loose = q.loose() {
-		h.tries++
-		failed := q.holdSome(loose, h.tries <= maxTries)
-		if err := q.look(ctx, q.hooks.Event); err != nil {
-			failed = errors.Join(failed, err)
-		}
-		if h.tries > maxTries {
-			if left := len(q.loose()); left > 0 {
-				q.hooks.Note(fmt.Sprintf("%d of the tasks that wait could not be held, and will start: %v", left, failed))
-			}
-			return true
-		}
+	err := errors.Join(q.each("hold", loose...), q.look(ctx, q.hooks.Event))
+	if left := len(q.loose()); err != nil && left > 0 && !q.told {
+		q.told = true
+		q.hooks.Note(fmt.Sprintf("%d of the tasks that wait could not be held, and will start: %v", left, err))
 	}
-	h.tries = 0
 	return true
 }
 
-// letGo releases what is held. One that ends meanwhile keeps the station from releasing any
-// of them: then it looks again.
-func (q *Queue) letGo(ctx context.Context) error {
-	for tries := 1; ; tries++ {
-		err := q.do("release", q.held()...)
-		if !errors.Is(err, &api.Error{Code: api.Conflict}) || tries > maxTries {
-			return err
-		}
-		if err := q.look(ctx, q.hooks.Event); err != nil {
-			return err
-		}
-	}
-}
-
-// holdSome holds tasks all at once, or each by itself. One that is over needs no hold.
-func (q *Queue) holdSome(names []string, together bool) error {
-	if together {
-		return q.do("hold", names...)
+// each does one thing to tasks all at once or, where one that is over keeps the station from that, to each by itself.
+func (q *Queue) each(verb string, names ...string) error {
+	over := &api.Error{Code: api.Conflict}
+	err := q.do(verb, names...)
+	if !errors.Is(err, over) {
+		return err
 	}
 	for _, name := range names {
-		if err := q.do("hold", name); err != nil && !errors.Is(err, &api.Error{Code: api.Conflict}) {
+		if err := q.do(verb, name); err != nil && !errors.Is(err, over) {
 			return err // the others would have the same trouble
 		}
 	}
