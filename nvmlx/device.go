@@ -120,6 +120,8 @@ type Event struct {
 	At time.Time `json:"at,omitzero"`
 	// Kind is what happened.
 	Kind EventKind `json:"kind"`
+	// XID is the driver's error number, for EventXID.
+	XID profile.Opt[int] `json:"xid,omitzero"`
 	// Count is how many ticks were skipped, or how many attempts failed in a
 	// row.
 	Count int `json:"count,omitempty"`
@@ -134,6 +136,10 @@ type EventKind int
 const (
 	// EventLost is the end of a device: it is not read any more.
 	EventLost EventKind = iota
+	// EventXID is the driver's report of a hardware or program fault.
+	EventXID
+	// EventMemory is an uncorrectable error in device memory.
+	EventMemory
 	// EventLate means that reading took so long that ticks were skipped.
 	EventLate
 	// EventTrouble means that reading failed and will be tried again.
@@ -141,9 +147,9 @@ const (
 )
 
 //nolint:gochecknoglobals // read-only name table
-var eventKinds = enum.Of("nvmlx: event kind", "lost", "late", "trouble")
+var eventKinds = enum.Of("nvmlx: event kind", "lost", "xid", "memory", "late", "trouble")
 
-// String returns "lost", "late" or "trouble".
+// String returns "lost", "xid", "memory", "late" or "trouble".
 func (k EventKind) String() string { return eventKinds.Text(int(k)) }
 
 // MarshalText writes what String returns; an undefined kind is an error.

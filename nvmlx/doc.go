@@ -4,8 +4,8 @@
 // [Source] is the seam. The driver implements it (package nvmlx/gonvml), so does
 // a recording ([Replay]) and so do fakes in tests; everything above, from the
 // [Sampler] to a scheduler, takes a Source and cannot tell them apart. What not
-// every source can do stands in small interfaces beside it: [ProcessReader]
-// and [MIGReader].
+// every source can do stands in small interfaces beside it: [ProcessReader],
+// [MIGReader] and [EventReader].
 //
 // A [Sample] is a profile.Sample, the word that the whole library uses, with the
 // device it belongs to and, counter by counter, the reason why one that was

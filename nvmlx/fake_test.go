@@ -25,6 +25,7 @@ type fake struct {
 	read      func(id nvmlx.DeviceID, what nvmlx.Fields) (nvmlx.Sample, error)
 	processes func(id nvmlx.DeviceID) ([]nvmlx.Process, error)
 	mig       func(id nvmlx.DeviceID) (nvmlx.MIGInventory, error)
+	events    chan nvmlx.Event
 	infoErr   error
 
 	mu     sync.Mutex
@@ -56,6 +57,10 @@ func (f *fake) Processes(_ context.Context, id nvmlx.DeviceID) ([]nvmlx.Process,
 
 func (f *fake) MIG(_ context.Context, id nvmlx.DeviceID) (nvmlx.MIGInventory, error) {
 	return f.mig(id)
+}
+
+func (f *fake) Events(context.Context, ...nvmlx.DeviceID) (<-chan nvmlx.Event, error) {
+	return f.events, nil
 }
 
 func (f *fake) Close() error {

@@ -36,6 +36,7 @@ var (
 	_ Source        = (*Recorder)(nil)
 	_ ProcessReader = (*Recorder)(nil)
 	_ MIGReader     = (*Recorder)(nil)
+	_ EventReader   = (*Recorder)(nil)
 )
 
 // Record returns src with a recording of all its answers on w, in the format of
@@ -101,6 +102,31 @@ func (r *Recorder) MIG(ctx context.Context, id DeviceID) (MIGInventory, error) {
 		r.write(ctx, &traceRow{Sample: Sample{Device: id}, MIG: &inventory})
 	}
 	return inventory, err
+}
+
+// Events passes the events of the source below on and records each one. It
+// returns ErrNotSupported if that source is no EventReader.
+func (r *Recorder) Events(ctx context.Context, ids ...DeviceID) (<-chan Event, error) {
+	below, ok := r.source.(EventReader)
+	if !ok {
+		return nil, fmt.Errorf("nvmlx: record: events: %w", ErrNotSupported)
+	}
+	in, err := below.Events(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan Event, cap(in))
+	go func() {
+		defer close(out)
+		for event := range in {
+			r.write(ctx, &traceRow{Sample: Sample{Device: event.Device}, Event: &event})
+			select {
+			case out <- event:
+			default: // nobody takes them: dropped, as the source below would
+			}
+		}
+	}()
+	return out, nil
 }
 
 // Err returns the first error of the recording itself, or nil. Answers before

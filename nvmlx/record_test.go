@@ -324,10 +324,33 @@ func TestRecordWithoutAbilities(t *testing.T) {
 	rec := nvmlx.Record(io.Discard, bare{&fake{n: 1}})
 	_, err1 := rec.Processes(t.Context(), gpu(0))
 	_, err2 := rec.MIG(t.Context(), gpu(0))
-	for _, err := range []error{err1, err2} {
+	_, err3 := rec.Events(t.Context())
+	for _, err := range []error{err1, err2, err3} {
 		if !errors.Is(err, nvmlx.ErrNotSupported) {
 			t.Errorf("got %v, want %v", err, nvmlx.ErrNotSupported)
 		}
+	}
+}
+
+func TestRecordEvents(t *testing.T) {
+	src := &fake{n: 1, events: make(chan nvmlx.Event, 4)}
+	var file bytes.Buffer
+	rec := nvmlx.Record(&file, src)
+	events, err := rec.Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := nvmlx.Event{Device: gpu(0), At: epoch, Kind: nvmlx.EventXID, XID: profile.Some(79)}
+	src.events <- want
+	if got := <-events; !cmp.Equal(got, want, opts) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	close(src.events)
+	if _, open := <-events; open {
+		t.Error("channel stays open after the source has closed its own")
+	}
+	if !strings.Contains(file.String(), `"event":{"device":"GPU-0","at":"2026-03-01T12:00:00Z","kind":"xid","xid":79}`) {
+		t.Errorf("event is not recorded:\n%s", &file)
 	}
 }
 

@@ -39,6 +39,14 @@ type MIGReader interface {
 	MIG(ctx context.Context, id DeviceID) (MIGInventory, error)
 }
 
+// EventReader is a Source that reports faults of devices as they happen.
+type EventReader interface {
+	// Events reports on the given devices, or on all if none is given, until ctx
+	// is done or the source is closed; then the channel is closed. Events that
+	// nobody takes are dropped once the channel's buffer is full.
+	Events(ctx context.Context, ids ...DeviceID) (<-chan Event, error)
+}
+
 // SystemInfo is the software under a Source. Empty fields are unknown.
 type SystemInfo struct {
 	// Driver is the version of the kernel driver, for example "580.95.05".

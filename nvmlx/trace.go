@@ -30,8 +30,7 @@ type traceRow struct {
 	Error     *cause        `json:"error,omitempty"`
 	Processes *[]Process    `json:"processes,omitempty"`
 	MIG       *MIGInventory `json:"mig,omitempty"`
-	// Event is what older programs wrote of faults that the driver told of. Nothing is done with it.
-	Event *json.RawMessage `json:"event,omitempty"`
+	Event     *Event        `json:"event,omitempty"`
 }
 
 // isReading reports whether the row is the outcome of a Read: a sample or an

@@ -262,6 +262,26 @@ func TestGPM(t *testing.T) {
 	}
 }
 
+func TestEvents(t *testing.T) {
+	library := build(t)
+	for _, env := range []string{"FAKE_EVENTS=", "FAKE_EVENTS=5", "FAKE_ECC=0"} {
+		diff(t, run(t, library, "events", env, "FAKE_MIG=1"), `
+gonvml: events: no GPU "GPU-7" here: no such device
+gonvml: events: none of 0 devices has events: not supported
+GPU-1 xid 79 2026-03-01T12:00:00Z
+GPU-1 memory missing 2026-03-01T12:00:00Z
+open: false
+GPU-1 xid 79 2026-03-01T12:00:00Z
+GPU-1 memory missing 2026-03-01T12:00:00Z
+close: <nil>
+open: false
+gonvml: events: the source is closed: unavailable`)
+	}
+	if got := run(t, build(t, "-DOLD"), "events"); !strings.Contains(got, "the driver has no nvmlEventSetCreate: not supported") {
+		t.Errorf("old driver: %s", got)
+	}
+}
+
 func TestConcurrent(t *testing.T) {
 	if got := run(t, build(t), "concurrent", "FAKE_MIG=1"); got != "" {
 		t.Error(got)

@@ -105,6 +105,7 @@ type whole interface {
 	nvmlx.Source
 	nvmlx.ProcessReader
 	nvmlx.MIGReader
+	nvmlx.EventReader
 }
 
 // play runs one scenario and prints what it sees.
@@ -182,6 +183,8 @@ func play(name string) (err error) {
 				show(src.Read(ctx, id, nvmlx.FieldsGPM))
 			}
 		}
+	case "events":
+		return events(src)
 	case "concurrent":
 		return concurrent(src, options)
 	case "reopen":
@@ -197,6 +200,44 @@ func errText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// events prints the events there are, three times: until the driver gives up or
+// ctx ends, until Close, and after it.
+func events(src whole) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, err := src.Events(ctx, "GPU-7")
+	fmt.Println(err)
+	if _, err := src.Events(ctx, "MIG-0-0"); err != nil {
+		fmt.Println(err)
+	}
+	for _, ids := range [][]nvmlx.DeviceID{nil, {"GPU-1"}} {
+		channel, err := src.Events(ctx, ids...)
+		if err != nil {
+			return err
+		}
+		for range 2 {
+			e := <-channel
+			fmt.Println(e.Device, e.Kind, e.XID, e.At.Format(time.RFC3339))
+		}
+		if ids == nil {
+			if os.Getenv("FAKE_EVENTS") == "" {
+				cancel()
+			}
+			_, open := <-channel
+			fmt.Println("open:", open)
+			ctx, cancel = context.WithCancel(context.Background())
+			defer cancel()
+			continue
+		}
+		fmt.Println("close:", src.Close())
+		_, open := <-channel
+		fmt.Println("open:", open)
+	}
+	_, err = src.Events(ctx)
+	fmt.Println(err)
+	return nil
 }
 
 // concurrent reads, lists, opens and closes at once; the race detector watches.

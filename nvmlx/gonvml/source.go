@@ -23,6 +23,10 @@ type source struct {
 	calls  sync.RWMutex // held for reading during every call, for writing by Close
 	closed bool
 
+	events sync.WaitGroup  // goroutines of Events
+	ending context.Context // done when Close begins
+	end    context.CancelFunc
+
 	mu      sync.Mutex
 	devices map[nvmlx.DeviceID]*device
 }
@@ -77,10 +81,11 @@ var (
 	_ nvmlx.Source        = (*source)(nil)
 	_ nvmlx.ProcessReader = (*source)(nil)
 	_ nvmlx.MIGReader     = (*source)(nil)
+	_ nvmlx.EventReader   = (*source)(nil)
 )
 
 // Open loads the driver's library and returns a source on all GPUs of the host.
-// It is also an nvmlx.ProcessReader and an nvmlx.MIGReader.
+// It is also an nvmlx.ProcessReader, an nvmlx.MIGReader and an nvmlx.EventReader.
 //
 // Errors wrap nvmlx.ErrNoDriver where no driver answers, nvmlx.ErrDriverMismatch
 // where library and kernel module differ, nvmlx.ErrPermission, or
@@ -92,6 +97,7 @@ func Open(o *Options) (nvmlx.Source, error) {
 		return nil, err
 	}
 	s := &source{lib: &shared, clock: set.Clock, devices: map[nvmlx.DeviceID]*device{}}
+	s.ending, s.end = context.WithCancel(context.Background())
 	s.info = s.versions()
 	if _, err := s.Devices(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -128,8 +134,13 @@ func (s *source) versions() nvmlx.SystemInfo {
 	return info
 }
 
-// Close releases the driver after the calls in progress. Closing twice is allowed.
+// Close ends Events and releases the driver after the calls in progress. Closing
+// twice is allowed.
 func (s *source) Close() error {
+	s.mu.Lock()
+	s.end()
+	s.mu.Unlock()
+	s.events.Wait()
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	if s.closed {

@@ -37,7 +37,7 @@ enum { OK = 0, BAD_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7
 struct device { int index, instance; };
 static struct device gpus[2] = {{0, -1}, {1, -1}};
 static struct device instances[2] = {{0, 0}, {0, 1}};
-static int users, gpm_samples, util_reads;
+static int users, gpm_samples, event_sets, util_reads;
 
 static int setting(const char *name, int otherwise) {
 	const char *text = getenv(name);
@@ -105,8 +105,8 @@ int INIT(void) {
 int nvmlShutdown(void) {
 	ENTER;
 	users--;
-	if (users == 0 && gpm_samples) {
-		fprintf(stderr, "fakenvml: %d GPM samples were not freed\n", gpm_samples);
+	if (users == 0 && gpm_samples + event_sets) {
+		fprintf(stderr, "fakenvml: %d GPM samples, %d event sets were not freed\n", gpm_samples, event_sets);
 		abort();
 	}
 	return OK;
@@ -316,6 +316,27 @@ int nvmlDeviceGetProcessUtilization(struct device *d, struct utilization *u, u32
 	}
 	memcpy(u, all, sizeof all);
 	return OK;
+}
+
+/* Events: at first nothing happens, then GPU 1 has XID 79 and a memory error, then
+ * nothing more happens, until FAKE_EVENTS calls have been made and the driver gives up. */
+struct event { struct device *device; u64 type, data; u32 gi, ci; };
+int nvmlEventSetCreate(void **set) { ENTER; *set = calloc(1, sizeof(int)); event_sets++; return OK; }
+int nvmlEventSetFree(void *set) { ENTER; free(set); event_sets--; return OK; }
+int nvmlDeviceRegisterEvents(struct device *d, u64 types, void *set) { ON(d); return types == (setting("FAKE_ECC", 1) ? 10 : 8) ? OK : NOT_SUPPORTED; }
+
+int nvmlEventSetWait_v2(int *set, struct event *e, u32 milliseconds) {
+	struct event what = {&gpus[1], *set > 1 ? 2 : 8, *set > 1 ? 0 : 79, 0, 0};
+	ENTER;
+	if (*set == 1 || *set == 2) {
+		++*set;
+		*e = what;
+		return OK;
+	}
+	if (++*set > setting("FAKE_EVENTS", 1 << 30))
+		return LOST;
+	usleep(1000 * milliseconds / 20);
+	return 10;
 }
 
 /* GPM: a sample is a running number; metrics grow with the distance of two. */
