@@ -150,7 +150,9 @@ func TestNotLearned(t *testing.T) {
 	r := runner.Record{Task: runner.Task{ID: "9", Kind: "odd"}, GPU: "GPU-fake-0", State: runner.Running, Peak: profile.Some(profile.GiB)}
 	g.follow(&runner.Event{At: at, Kind: runner.EventStarted, Record: r})
 	r.State = runner.Succeeded
-	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) { // until the GPU was looked at
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(5 * time.Minute); ; <-tick.C { // until the GPU was looked at
 		g.follow(&runner.Event{At: time.Now(), Kind: runner.EventFinished, Record: r})
 		s, err := g.State(t.Context())
 		if err == nil && len(s.Warnings) == 1 && strings.Contains(s.Warnings[0].Text, "what was seen of job 9 is not learned: ") {

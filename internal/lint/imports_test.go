@@ -65,7 +65,7 @@ func allowed() []arrow {
 		{"colloc/wire", nil},
 		{"colloc/decide", []string{"profile", "colloc", "colloc/dispatch", "colloc/taskfile", "colloc/wire"}},
 		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/dispatch", "colloc/ledger", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
-		{"colloc/internal", []string{"profile", "colloc", "colloc/runner/queue", "colloc/taskfile", "nvmlx"}}, // what runner's users have in common
+		{"colloc/internal", []string{"profile", "colloc", "colloc/runner", "colloc/runner/queue", "colloc/taskfile", "nvmlx"}}, // what runner's users have in common
 		{"colloc/station", append(slices.Clone(models), "colloc", "colloc/internal/...", "colloc/runner/...", "colloc/station/...", "colloc/decide", "colloc/wire", "nvmlx")},
 		{"colloc/station/api", []string{"profile", "nvmlx", "colloc/runner/queue", "colloc/wire", "colloc/station/internal/peer"}},
 		{"colloc/station/account", []string{"colloc/runner/queue", "colloc/station/api"}},

@@ -70,11 +70,6 @@ func (l *library) load(path string) error {
 	return nil
 }
 
-// versions are the ends of the names of a C function, the newest first. The binding calls the newest that is there.
-//
-//nolint:gochecknoglobals // read-only table
-var versions = [...]string{"_v3", "_v2", ""}
-
 // has reports whether the library has a C function in any version. One that it has not must not be called.
 func (l *library) has(name string) bool {
 	l.looking.RLock()

@@ -46,6 +46,11 @@ type processList struct {
 	short    bool
 }
 
+// versions are the ends of the names of a C function, the newest first. The binding calls the newest that is there.
+//
+//nolint:gochecknoglobals // read-only table
+var versions = [...]string{"_v3", "_v2", ""}
+
 // mostProcesses is the longest list that is read.
 const mostProcesses = 1 << 14
 

@@ -25,14 +25,6 @@ import (
 	"example.com/colloc/colloc/internal/solo"
 )
 
-// The exit statuses.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
-)
-
 // Program is colloc sweep. Main has called runner.Supervise before it runs.
 func Program() cli.Program {
 	return cli.Program{
@@ -78,15 +70,6 @@ func interrupts() <-chan os.Signal {
 		}
 	}()
 	return signals
-}
-
-// statusOf is the exit status after a signal: 130 for Ctrl-C, 143 for SIGTERM.
-func statusOf(s os.Signal) int {
-	const signalled = 128
-	if number, ok := s.(syscall.Signal); ok && number > 0 {
-		return signalled + int(number)
-	}
-	return exitInterrupted
 }
 
 // run is the program but for the process around it.

@@ -16,6 +16,23 @@ import (
 	"example.com/colloc/colloc/runner"
 )
 
+// The exit statuses.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// statusOf is the exit status after a signal: 130 for Ctrl-C, 143 for SIGTERM.
+func statusOf(s os.Signal) int {
+	const signalled = 128
+	if number, ok := s.(syscall.Signal); ok && number > 0 {
+		return signalled + int(number)
+	}
+	return exitInterrupted
+}
+
 // run runs the tasks and returns the exit status.
 func (s *sweep) run(ctx context.Context, signals <-chan os.Signal) (int, error) {
 	s.started = time.Now()

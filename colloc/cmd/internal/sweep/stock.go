@@ -73,6 +73,14 @@ func (s *sweep) left(v *screen.View) profile.Opt[time.Duration] {
 	return profile.Some(time.Duration(max(sum/v.Throughput, slowest) * float64(time.Second)))
 }
 
+// known is what is known of kinds by now.
+func (s *sweep) known() map[string]solo.Kind {
+	if s.learner == nil {
+		return s.kinds
+	}
+	return s.learner.Known()
+}
+
 // whole is how many seconds a task of each kind takes alone: by its steps if they
 // are known, else as those that succeeded on average.
 func (s *sweep) whole(records []runner.Record) map[string]float64 {

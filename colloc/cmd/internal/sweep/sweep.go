@@ -81,14 +81,6 @@ func newKinds(jobs []grammar.Job, known map[string]solo.Kind) map[string]solo.Ki
 	return kinds
 }
 
-// known is what is known of kinds by now.
-func (s *sweep) known() map[string]solo.Kind {
-	if s.learner == nil {
-		return s.kinds
-	}
-	return s.learner.Known()
-}
-
 // usual is by what share tasks are believed to differ that -by says are alike.
 const usual = 0.01
 
@@ -309,7 +301,7 @@ func (s *sweep) learn(e *runner.Event) {
 	case k.More:
 		s.show.Note(fmt.Sprintf("%s uses %v, more than was measured: tasks like it reserve as much from now on", e.Record.Task.ID, k.Peaks.Most))
 	}
-	s.fail(saveKinds(filepath.Join(s.o.logs, profileName), s.known()))
+	s.fail(saveKinds(filepath.Join(s.o.logs, profileName), s.learner.Known()))
 }
 
 // fail notes the first thing that keeps the sweep from its books. It then starts
