@@ -23,10 +23,7 @@
 // model, on standard error a table of the same. The model "colloc" is this
 // library; the others are baselines, fitted or computed in the same run.
 //
-// For sets of pairs acc_min85 is how often a model is right that both tasks keep 0.85 of
-// their speed, acc_sum18 that together they keep 1.8; nested_ is the same where the
-// threshold on what it says was chosen, of 13, on the other folds (the guesses there are
-// those of their own fits). Every model is scored on the same rows.
+// Every model is scored on the same rows.
 //
 // With -online it prints instead, for the sets of pairs (NAME_online), what models
 // make of a family that was left out while they see co-runs of it: the error on
@@ -34,7 +31,7 @@
 // intervals hold, in the mean and in the worst family on one GPU, and how wide these are
 // (cover_, worst_cover_ and width_after_K), and what share of the best pairing they miss in 24 rounds of planning 5 tasks of it and 9 others and
 // learning from what was planned (regret_24, a sum over the rounds). colloc refits
-// after every round, observe only observes, thompson draws guesses from intervals.
+// after every round.
 //
 // With -online -set NAME_disturbed it prints what false measurements cost that are learned
 // of such a family: by how many percent one false speed from .1 to 2 raises the error on

@@ -29,31 +29,15 @@ import (
 // A row has two tasks and a speed at least. Tasks of one row text share one Profile.
 // Errors name file, line and column, every fault of the first row that has one. O(rows).
 func ReadCoRuns(file string, r io.Reader) ([]interference.Observation, error) {
-	t, err := readTable(file, r)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.require("gpu", "task_a", "task_b"); err != nil {
-		return nil, err
-	}
-	tasks := make(map[[8]string]*profile.Profile)
-	out := make([]interference.Observation, len(t.rows))
-	for i := range t.rows {
-		line := t.row(i)
-		out[i] = line.coRun(tasks)
-		if err := line.err(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return readRows(file, r, (*row).coRun, "gpu", "task_a", "task_b")
 }
 
 // coRunSides are the letters of the tasks of a row.
 const coRunSides = "abcdefgh"
 
 // coRun reads one row.
-func (r *row) coRun(tasks map[[8]string]*profile.Profile) interference.Observation {
-	o := interference.Observation{GPU: r.gpu(), Mechanism: profile.TimeSlice}
+func (r *row) coRun(o *interference.Observation) {
+	o.GPU, o.Mechanism = r.gpu(), profile.TimeSlice
 	if text := r.text("mechanism"); text != "" {
 		if err := o.Mechanism.UnmarshalText([]byte(text)); err != nil || o.Mechanism != profile.TimeSlice && o.Mechanism != profile.MPS {
 			r.fault("mechanism", "%q is not time-slicing or mps", text)
@@ -72,7 +56,7 @@ func (r *row) coRun(tasks map[[8]string]*profile.Profile) interference.Observati
 		if r.text("group"+s) != "" {
 			grouped++
 		}
-		o.Set, o.Speeds, o.Groups = append(o.Set, r.solo(s, tasks)), append(o.Speeds, speed), append(o.Groups, r.text("group"+s))
+		o.Set, o.Speeds, o.Groups = append(o.Set, r.solo(s)), append(o.Speeds, speed), append(o.Groups, r.text("group"+s))
 	}
 	switch {
 	case len(o.Set) < 2:
@@ -85,7 +69,6 @@ func (r *row) coRun(tasks map[[8]string]*profile.Profile) interference.Observati
 	if grouped == 0 {
 		o.Groups = nil
 	}
-	return o
 }
 
 // coRunSpeed reads a speed, or makes it of two rates.
@@ -112,23 +95,21 @@ func (r *row) coRunSpeed(s string) profile.Opt[float64] {
 }
 
 // solo is the profile of one task of a row.
-func (r *row) solo(s string, tasks map[[8]string]*profile.Profile) *profile.Profile {
-	key := [8]string{r.text("gpu")}
-	for i, c := range [...]string{"task", "batch", "sm", "dram", "busy", "mem_busy", "memory_mib"} {
-		key[1+i] = r.text(c + s)
+func (r *row) solo(s string) *profile.Profile {
+	key := r.text("gpu")
+	for _, c := range [...]string{"task", "batch", "sm", "dram", "busy", "mem_busy", "memory_mib"} {
+		key += "\x00" + r.text(c+s)
 	}
-	if p, ok := tasks[key]; ok {
-		return p
-	}
-	gpu := r.gpuModel()
-	p, err := profile.Solo{
-		Name: r.text("task" + s), GPUModel: &gpu, Batch: int(r.countOr("batch"+s, 1)),
-		SMActive: r.fraction("sm"+s, 1), DRAMActive: r.fraction("dram"+s, 1), GPUBusy: r.fraction("busy"+s, 1), MemBusy: r.fraction("mem_busy"+s, 1),
-		Memory: r.mib("memory_mib" + s),
-	}.Profile()
-	if err != nil && len(r.errs) == 0 { // else the cells are at fault
-		r.fault("task"+s, "%v", err)
-	}
-	tasks[key] = &p
-	return &p
+	return r.once(key, "task"+s, func() (profile.Profile, error) {
+		gpu := r.gpuModel()
+		p, err := profile.Solo{
+			Name: r.text("task" + s), GPUModel: &gpu, Batch: int(r.countOr("batch"+s, 1)),
+			SMActive: r.fraction("sm"+s, 1), DRAMActive: r.fraction("dram"+s, 1), GPUBusy: r.fraction("busy"+s, 1), MemBusy: r.fraction("mem_busy"+s, 1),
+			Memory: r.mib("memory_mib" + s),
+		}.Profile()
+		if len(r.errs) > 0 { // the cells are at fault
+			err = nil
+		}
+		return p, err
+	})
 }

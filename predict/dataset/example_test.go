@@ -37,7 +37,7 @@ lab-2026,resnet50,cnn,T4,fp16,64,210,host-bound
 		return
 	}
 	for _, r := range rows {
-		fmt.Printf("%s on %s: %v a second; %q\n", r.Family, r.Observation.GPU.Name, r.Observation.Throughput, r.Excluded)
+		fmt.Printf("%s on %s: %v a second; %q\n", r.Observation.Profile.Spec.Model.Family, r.Observation.GPU.Name, r.Observation.Throughput, r.Excluded)
 	}
 	// Output:
 	// cnn on A100-40GB: 1200 a second; ""

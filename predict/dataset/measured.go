@@ -28,14 +28,13 @@ func ReadMeasured(file string, r io.Reader) ([]SpeedRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	profiles := make(map[string]*profile.Profile)
 	var out []SpeedRow
 	for i := 0; i+1 < len(t.rows); i++ {
 		first, second := t.row(i), t.row(i+1)
 		if first.text("cell") != second.text("cell") || first.text("set_size") != "2" || first.text("member") != "0" {
 			continue
 		}
-		row, ok := pairOf(first, second, alone, profiles)
+		row, ok := pairOf(first, second, alone)
 		if err := errors.Join(first.err(), second.err()); err != nil {
 			return nil, err
 		}
@@ -72,7 +71,7 @@ func (t *table) alone() (map[string][]profile.Sample, error) {
 }
 
 // pairOf is one run of two tasks; false where it is no measurement.
-func pairOf(first, second *row, alone map[string][]profile.Sample, profiles map[string]*profile.Profile) (SpeedRow, bool) {
+func pairOf(first, second *row, alone map[string][]profile.Sample) (SpeedRow, bool) {
 	out := SpeedRow{Observation: interference.Observation{GPU: first.gpu()}}
 	o := &out.Observation
 	mechanism, err := profile.ParseMechanism(first.text("mechanism"))
@@ -88,7 +87,7 @@ func pairOf(first, second *row, alone map[string][]profile.Sample, profiles map[
 		if x, ok := v.Get(); ok && x <= 0 {
 			r.fault("speed", "%v is not a speed", x)
 		}
-		o.Set = append(o.Set, r.measuredTask(mechanism, alone, profiles))
+		o.Set = append(o.Set, r.measuredTask(mechanism, alone))
 		o.Speeds = append(o.Speeds, v)
 		o.Groups = append(o.Groups, r.text("model"))
 	}
@@ -96,25 +95,18 @@ func pairOf(first, second *row, alone map[string][]profile.Sample, profiles map[
 }
 
 // measuredTask builds the profile of a task, once per GPU and mechanism.
-func (r *row) measuredTask(mechanism profile.Mechanism, alone map[string][]profile.Sample, profiles map[string]*profile.Profile) *profile.Profile {
+func (r *row) measuredTask(mechanism profile.Mechanism, alone map[string][]profile.Sample) *profile.Profile {
 	task := r.text("gpu") + "\x00" + r.text("task")
-	key := task + "\x00" + mechanism.String()
-	if p, ok := profiles[key]; ok {
-		return p
-	}
-	spec := profile.Spec{
-		Model:    profile.Model{Name: r.text("model")},
-		Training: profile.Training{BatchSize: int(max(1, r.countOr("batch", 1)))},
-	}
-	if cell := r.text("precision"); cell != "" {
-		if err := spec.Training.Precision.UnmarshalText([]byte(cell)); err != nil {
-			r.fault("precision", "%v", err)
+	return r.once(task+"\x00"+mechanism.String(), "task", func() (profile.Profile, error) {
+		spec := profile.Spec{
+			Model:    profile.Model{Name: r.text("model")},
+			Training: profile.Training{BatchSize: int(max(1, r.countOr("batch", 1)))},
 		}
-	}
-	p, err := profile.New(spec, profile.Trace{Samples: alone[task]}, r.gpuModel())
-	if err != nil {
-		r.fault("task", "%v", err)
-	}
-	profiles[key] = &p
-	return &p
+		if cell := r.text("precision"); cell != "" {
+			if err := spec.Training.Precision.UnmarshalText([]byte(cell)); err != nil {
+				r.fault("precision", "%v", err)
+			}
+		}
+		return profile.New(spec, profile.Trace{Samples: alone[task]}, r.gpuModel())
+	})
 }

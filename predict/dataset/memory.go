@@ -40,19 +40,16 @@ func ReadMemory(file string, r io.Reader) ([]MemoryRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]MemoryRow, len(t.rows))
-	for i := range t.rows {
-		line := t.row(i)
-		out[i].Line = t.lines[i]
-		layout(line, &out[i])
-		if err := line.err(); err != nil {
-			return nil, err
+	return eachRow(t, func(line *row, m *MemoryRow) {
+		m.Line = line.line()
+		layout(line, m)
+		if len(line.errs) > 0 {
+			return
 		}
-		if err := out[i].Observation.Spec.Validate(); err != nil {
-			return nil, fmt.Errorf("dataset: %s:%d: %w", file, t.lines[i], err)
+		if err := m.Observation.Spec.Validate(); err != nil {
+			line.errs = append(line.errs, fmt.Errorf("dataset: %s:%d: %w", file, m.Line, err))
 		}
-	}
-	return out, nil
+	})
 }
 
 // memoryLayout finds the reader of one line by the columns that are there.

@@ -20,7 +20,7 @@ func readTIMM(r *row, m *MemoryRow) {
 	o.Group = r.text("family")
 	o.Spec.Model.Architecture = "timm " + o.Group
 	o.Peak = r.peak("peak_mem_mib")
-	m.others(r, "faketensor", "faketensor_estimate_mib")
+	r.estimate(&m.Others, "faketensor", "faketensor_estimate_mib")
 	if !r.flag("valid") {
 		m.Excluded = r.text("drop_reason")
 		if m.Excluded == "" {
@@ -54,20 +54,20 @@ func readHorus(r *row, m *MemoryRow) {
 	o.Host.Name = "Horus"
 	o.Group = "fc"
 	o.Peak = r.peak("peak_mem_mib")
-	m.others(r, "horus", "horus_estimate_mib")
+	r.estimate(&m.Others, "horus", "horus_estimate_mib")
 }
 
-// others stores what another program estimated; 40000 MiB is CARMA's word for
+// estimate stores what another program estimated; 40000 MiB is CARMA's word for
 // "none" and stays an estimate: that is what its scheduler used.
-func (m *MemoryRow) others(r *row, name, column string) {
+func (r *row) estimate(to *map[string]profile.Bytes, name, column string) {
 	v, ok := r.mib(column).Get()
 	if !ok {
 		return
 	}
-	if m.Others == nil {
-		m.Others = make(map[string]profile.Bytes)
+	if *to == nil {
+		*to = make(map[string]profile.Bytes)
 	}
-	m.Others[name] = v
+	(*to)[name] = v
 }
 
 // readCARMA reads a line of CARMA's real models: A100 40 GB, fp32, Adam where
@@ -108,9 +108,9 @@ func readCARMA(r *row, m *MemoryRow) {
 	o.Group = family(r.text("model"))
 	o.Spec.Model.Architecture = "CARMA " + o.Group
 	o.Peak = r.peak("peak_mem_mib")
-	m.others(r, "horus", "est_horus_mib")
-	m.others(r, "faketensor", "est_faketensor_mib")
-	m.others(r, "gpumemnet", "est_gpumemnet_upper_mib")
+	r.estimate(&m.Others, "horus", "est_horus_mib")
+	r.estimate(&m.Others, "faketensor", "est_faketensor_mib")
+	r.estimate(&m.Others, "gpumemnet", "est_gpumemnet_upper_mib")
 	_, layered := o.Spec.Model.Activations()
 	if quoted, ok := m.Others["faketensor"]; ok && quoted < noEstimate && !layered {
 		o.Spec.Traced.AfterBackward = profile.Some(quoted) // all that is known beside the parameters

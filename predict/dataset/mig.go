@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -32,29 +31,18 @@ func ReadMIG(file string, r io.Reader) ([]MIGRow, error) {
 	if t.has("gr_active") {
 		read, columns = (*row).migperfSlice, []string{"status", "norm_speed", "gr_active"}
 	}
-	if err := t.require(append(columns, "gpu", "model", "batch_size", "slice", "slice_compute_sevenths")...); err != nil {
-		return nil, err
-	}
-	tasks := make(map[string]*profile.Profile)
-	out := make([]MIGRow, len(t.rows))
-	for i := range t.rows {
-		line, o := t.row(i), &out[i].Observation
-		out[i].Line = t.lines[i]
-		o.GPU = line.gpuModel()
+	return eachRow(t, func(line *row, m *MIGRow) {
+		o := &m.Observation
+		m.Line, o.GPU, o.Group = line.line(), line.gpuModel(), line.text("model")
 		o.Slice = line.slice(&o.GPU)
-		o.Group = line.text("model")
-		read(line, &out[i], tasks)
-		if err := line.err(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+		read(line, m)
+	}, append(columns, "gpu", "model", "batch_size", "slice", "slice_compute_sevenths")...)
 }
 
 // misoSlice reads a line of MISO's.
-func (r *row) misoSlice(m *MIGRow, tasks map[string]*profile.Profile) {
+func (r *row) misoSlice(m *MIGRow) {
 	o := &m.Observation
-	o.Profile = r.migTask(tasks, func() profile.Sample {
+	o.Profile = r.migTask(func() profile.Sample {
 		return profile.Sample{
 			GPUBusy:    r.fraction("solo_gpu_util_pct", 100),
 			MemBusy:    r.fraction("solo_mem_util_pct", 100),
@@ -69,9 +57,9 @@ func (r *row) misoSlice(m *MIGRow, tasks map[string]*profile.Profile) {
 
 // migperfSlice reads a line of MIGProfiler's. DCGM's share of time with the engine
 // active stands for a busy GPU; it is that on the largest slice, the whole card.
-func (r *row) migperfSlice(m *MIGRow, tasks map[string]*profile.Profile) {
+func (r *row) migperfSlice(m *MIGRow) {
 	o := &m.Observation
-	o.Profile = r.migTask(tasks, func() profile.Sample { return profile.Sample{GPUBusy: r.wholeCard()} })
+	o.Profile = r.migTask(func() profile.Sample { return profile.Sample{GPUBusy: r.wholeCard()} })
 	switch status := r.text("status"); status {
 	case "ok":
 		o.Speed = r.number("norm_speed")
@@ -98,21 +86,14 @@ func (r *row) wholeCard() profile.Opt[float64] {
 
 // migTask builds the profile of a task from its solo use on the whole GPU, once.
 // The memory in use is the framework's grown pool and not read.
-func (r *row) migTask(tasks map[string]*profile.Profile, use func() profile.Sample) *profile.Profile {
-	key := r.text("gpu") + "\x00" + r.text("model") + "\x00" + r.text("batch_size")
-	if p, ok := tasks[key]; ok {
-		return p
-	}
-	spec := profile.Spec{
-		Model:    profile.Model{Name: r.text("model")},
-		Training: profile.Training{BatchSize: int(r.count("batch_size"))},
-	}
-	p, err := profile.New(spec, profile.Trace{Samples: []profile.Sample{use()}}, r.gpuModel())
-	if err != nil {
-		r.fault("model", "%v", err)
-	}
-	tasks[key] = &p
-	return &p
+func (r *row) migTask(use func() profile.Sample) *profile.Profile {
+	return r.once(r.text("gpu")+"\x00"+r.text("model")+"\x00"+r.text("batch_size"), "model", func() (profile.Profile, error) {
+		spec := profile.Spec{
+			Model:    profile.Model{Name: r.text("model")},
+			Training: profile.Training{BatchSize: int(r.count("batch_size"))},
+		}
+		return profile.New(spec, profile.Trace{Samples: []profile.Sample{use()}}, r.gpuModel())
+	})
 }
 
 // slice finds the GPU's instance profile of the row's name, "3g.20gb", which has as
@@ -132,8 +113,6 @@ func (r *row) slice(gpu *profile.GPUModel) profile.MIGProfile {
 type MixRow struct {
 	// Line is the row's line in the file.
 	Line int
-	// Name identifies the mix.
-	Name string
 	// Mix holds the speeds.
 	Mix pace.Mix
 }
@@ -141,36 +120,23 @@ type MixRow struct {
 // ReadMixes reads MISO's mixes of seven tasks: columns mpsP_jobJ for each
 // thread percentage P and mig_rowR_jobJ for each size of slice. O(rows).
 func ReadMixes(file string, r io.Reader) ([]MixRow, error) {
-	t, err := readTable(file, r)
-	if err != nil {
-		return nil, err
-	}
 	probes, slices := []string{"mps100", "mps50", "mps14"}, []string{"mig_row0", "mig_row1", "mig_row2"}
 	const jobs = 7
-	errs := []error{t.require("mix")}
+	columns := []string{"mix"}
 	for _, prefix := range append(append([]string(nil), probes...), slices...) {
 		for j := range jobs {
-			errs = append(errs, t.require(jobColumn(prefix, j)))
+			columns = append(columns, jobColumn(prefix, j))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	out := make([]MixRow, len(t.rows))
-	for i := range t.rows {
-		line := t.row(i)
-		out[i] = MixRow{Line: t.lines[i], Name: line.text("mix")}
+	return readRows(file, r, func(line *row, m *MixRow) {
+		m.Line = line.line()
 		for _, p := range probes {
-			out[i].Mix.Probes = append(out[i].Mix.Probes, line.speeds(p, jobs))
+			m.Mix.Probes = append(m.Mix.Probes, line.speeds(p, jobs))
 		}
 		for _, s := range slices {
-			out[i].Mix.Slices = append(out[i].Mix.Slices, line.speeds(s, jobs))
+			m.Mix.Slices = append(m.Mix.Slices, line.speeds(s, jobs))
 		}
-		if err := line.err(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	}, columns...)
 }
 
 func jobColumn(prefix string, j int) string { return fmt.Sprintf("%s_job%d", prefix, j) }

@@ -10,12 +10,8 @@ import (
 
 // PaceRow is one measured throughput of training on one GPU.
 type PaceRow struct {
-	// Line is the row's line in the file.
-	Line int
 	// Source is the table that the row was taken from.
 	Source string
-	// Family is the kind of network as the file says it.
-	Family string
 	// Observation is the task, the card and the throughput. Task is the source,
 	// network, width of the number format and batch; Group the source's repository
 	// and the network.
@@ -29,29 +25,15 @@ type PaceRow struct {
 // tables the batch is tuned to each card: there it is not part of the task. file
 // names the source in errors. O(rows).
 func ReadPace(file string, r io.Reader) ([]PaceRow, error) {
-	t, err := readTable(file, r)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.require("source", "model", "family", "gpu", "precision", "batch", "throughput", "notes"); err != nil {
-		return nil, err
-	}
-	out := make([]PaceRow, len(t.rows))
-	for i := range t.rows {
-		line, p := t.row(i), &out[i]
-		p.Line, p.Source, p.Family = t.lines[i], line.text("source"), line.text("family")
-		p.Observation = line.pace()
+	return readRows(file, r, func(line *row, p *PaceRow) {
+		p.Source, p.Observation = line.text("source"), line.pace()
 		switch notes := line.text("notes"); {
 		case strings.Contains(notes, "suspect"):
 			p.Excluded = "suspect: it contradicts the same card's other rows"
 		case strings.Contains(notes, "host-bound"):
 			p.Excluded = "host-bound: it measures the host, not the card"
 		}
-		if err := line.err(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	}, "source", "model", "family", "gpu", "precision", "batch", "throughput", "notes")
 }
 
 func (r *row) pace() pace.Observation {

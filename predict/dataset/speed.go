@@ -21,9 +21,6 @@ type SpeedRow struct {
 	// Suspect says that a solo reference is known to be off (Gavel's
 	// Recommendation, whose two solo measurements differ 1.5 to 12 times).
 	Suspect bool
-	// ShareScore is Lucid's label of each task, 0 to 2: it packs a pair whose
-	// labels add up to at most 2.
-	ShareScore [2]profile.Opt[float64]
 }
 
 // ReadSpeed reads an interference data set. The layout is recognised by its
@@ -40,32 +37,22 @@ func ReadSpeed(file string, r io.Reader) ([]SpeedRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	types := make(map[string]*profile.Profile)
-	out := make([]SpeedRow, len(t.rows))
-	for i := range t.rows {
-		line, row := t.row(i), &out[i]
-		row.Line = t.lines[i]
-		row.Suspect = line.flag("solo_reference_suspect")
-		o := &row.Observation
+	return eachRow(t, func(line *row, out *SpeedRow) {
+		out.Line, out.Suspect = line.line(), line.flag("solo_reference_suspect")
+		o := &out.Observation
 		o.GPU, o.Mechanism = UnnamedGPU, layout.mechanism
 		if t.has("gpu") {
 			o.GPU = line.gpu()
 		}
 		if t.has("feasible") && !line.flag("feasible") {
-			row.Excluded = "did not fit or failed"
+			out.Excluded = "did not fit or failed"
 		}
-		for k, suffix := range [2]string{"_a", "_b"} {
-			p := layout.task(line, suffix, types)
-			o.Set = append(o.Set, p)
+		for _, suffix := range [2]string{"_a", "_b"} {
+			o.Set = append(o.Set, layout.task(line, suffix))
 			o.Groups = append(o.Groups, line.text("model"+suffix))
-			o.Speeds = append(o.Speeds, line.speed(layout.speed, suffix, row.Excluded))
-			row.ShareScore[k] = line.opt("lucid_share_score" + suffix)
+			o.Speeds = append(o.Speeds, line.speed(layout.speed, suffix, out.Excluded))
 		}
-		if err := line.err(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	})
 }
 
 // UnnamedGPU stands for a GPU of which the source does not say what it is.
@@ -75,7 +62,7 @@ const UnnamedGPU = "unnamed"
 type speedLayout struct {
 	mechanism profile.Mechanism
 	speed     string // the column of the speeds, without the side
-	task      func(r *row, side string, types map[string]*profile.Profile) *profile.Profile
+	task      func(r *row, side string) *profile.Profile
 }
 
 // speedLayout finds out how a file tells of pairs by the columns there are.
@@ -142,7 +129,7 @@ func (r *row) speed(column, suffix, excluded string) profile.Opt[float64] {
 
 // lucidTask reads one side of a pair of Lucid: solo use as nvidia-smi prints it,
 // solo speed in samples per second for most models, time-slicing.
-func lucidTask(r *row, s string, types map[string]*profile.Profile) *profile.Profile {
+func lucidTask(r *row, s string) *profile.Profile {
 	spec := profile.Spec{
 		Model:    profile.Model{Name: r.text("model" + s)},
 		Dataset:  profile.Dataset{Name: r.text("dataset" + s)},
@@ -151,7 +138,7 @@ func lucidTask(r *row, s string, types map[string]*profile.Profile) *profile.Pro
 	if r.flag("amp" + s) {
 		spec.Training.Precision = profile.Mixed
 	}
-	return r.task(s, types, spec, profile.Sample{
+	return r.task(s, spec, profile.Sample{
 		GPUBusy: r.fraction("solo_gpu_util_pct"+s, 100),
 		MemBusy: r.fraction("solo_mem_util_pct"+s, 100),
 		MemUsed: r.mib("solo_mem_used_mib" + s),
@@ -159,17 +146,17 @@ func lucidTask(r *row, s string, types map[string]*profile.Profile) *profile.Pro
 }
 
 // gavelTask reads one side of a pair of Gavel, which measured throughput only.
-func gavelTask(r *row, s string, types map[string]*profile.Profile) *profile.Profile {
+func gavelTask(r *row, s string) *profile.Profile {
 	spec := profile.Spec{
 		Model:    profile.Model{Name: r.text("model" + s)},
 		Training: profile.Training{BatchSize: int(r.count("batch" + s))},
 	}
-	return r.task(s, types, spec, profile.Sample{}, 1, r.number("solo"+s+"_steps_per_s"))
+	return r.task(s, spec, profile.Sample{}, 1, r.number("solo"+s+"_steps_per_s"))
 }
 
 // tallyTask reads one side of a pair of tally-bench: what a task is, and its steps in a
 // second. Who only answers is no task of the type of the training.
-func tallyTask(r *row, s string, types map[string]*profile.Profile) *profile.Profile {
+func tallyTask(r *row, s string) *profile.Profile {
 	spec := profile.Spec{
 		Model:    profile.Model{Name: r.text("model" + s)},
 		Training: profile.Training{BatchSize: int(r.count("batch" + s))},
@@ -180,22 +167,16 @@ func tallyTask(r *row, s string, types map[string]*profile.Profile) *profile.Pro
 	if r.flag("amp" + s) {
 		spec.Training.Precision = profile.Mixed
 	}
-	return r.task(s, types, spec, profile.Sample{}, 1, r.number("solo_steps_per_s"+s))
+	return r.task(s, spec, profile.Sample{}, 1, r.number("solo_steps_per_s"+s))
 }
 
 // task builds the profile of a type, once per type. A step takes work/rate.
-func (r *row) task(s string, types map[string]*profile.Profile, spec profile.Spec, use profile.Sample, work, rate float64) *profile.Profile {
-	key := r.text("gpu") + "\x00" + r.text("job"+s) + "\x00" + spec.Type()
-	if p, ok := types[key]; ok {
-		return p
-	}
-	p, err := profile.New(spec, profile.Trace{Samples: []profile.Sample{use}}, r.gpuModel())
-	if rate > 0 {
-		err = errors.Join(err, p.Vector.Set(profile.MedianStepTime, work/rate))
-	}
-	if err != nil {
-		r.fault("job"+s, "%v", err)
-	}
-	types[key] = &p
-	return &p
+func (r *row) task(s string, spec profile.Spec, use profile.Sample, work, rate float64) *profile.Profile {
+	return r.once(r.text("gpu")+"\x00"+r.text("job"+s)+"\x00"+spec.Type(), "job"+s, func() (profile.Profile, error) {
+		p, err := profile.New(spec, profile.Trace{Samples: []profile.Sample{use}}, r.gpuModel())
+		if rate > 0 {
+			err = errors.Join(err, p.Vector.Set(profile.MedianStepTime, work/rate))
+		}
+		return p, err
+	})
 }

@@ -20,6 +20,8 @@ type table struct {
 	column map[string]int
 	rows   [][]string
 	lines  []int // line number of each row in the file
+
+	profiles map[string]*profile.Profile // of tasks, by what tells them apart
 }
 
 // readTable reads a whole file. Rows shorter or longer than the header, a
@@ -33,7 +35,7 @@ func readTable(file string, r io.Reader) (*table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %s: %w", file, err)
 	}
-	t := &table{file: file, column: make(map[string]int, len(header))}
+	t := &table{file: file, column: make(map[string]int, len(header)), profiles: make(map[string]*profile.Profile)}
 	for i, name := range header {
 		if _, twice := t.column[name]; twice {
 			return nil, fmt.Errorf("dataset: %s:1: column %q appears twice", file, name)
@@ -78,6 +80,49 @@ func (t *table) require(columns ...string) error {
 	}
 	return errors.Join(errs...)
 }
+
+// readRows reads a file that has the columns, each row with read.
+func readRows[T any](file string, r io.Reader, read func(*row, *T), columns ...string) ([]T, error) {
+	t, err := readTable(file, r)
+	if err != nil {
+		return nil, err
+	}
+	return eachRow(t, read, columns...)
+}
+
+// eachRow reads the rows of a table that has the columns. The first row with a fault ends
+// the reading; all its faults are told.
+func eachRow[T any](t *table, read func(*row, *T), columns ...string) ([]T, error) {
+	if err := t.require(columns...); err != nil {
+		return nil, err
+	}
+	out := make([]T, len(t.rows))
+	for i := range out {
+		r := t.row(i)
+		read(r, &out[i])
+		if err := r.err(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// once returns the profile of the tasks of a key, made for the first of them. A fault of
+// it is that of a column.
+func (r *row) once(key, column string, of func() (profile.Profile, error)) *profile.Profile {
+	if p, ok := r.t.profiles[key]; ok {
+		return p
+	}
+	p, err := of()
+	if err != nil {
+		r.fault(column, "%v", err)
+	}
+	r.t.profiles[key] = &p
+	return &p
+}
+
+// line is the row's line in the file.
+func (r *row) line() int { return r.t.lines[r.i] }
 
 // row reads the cells of one line; the first fault sticks in err.
 type row struct {

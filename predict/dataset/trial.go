@@ -12,8 +12,6 @@ import (
 
 // SoloRow is one training that ran alone from start to end.
 type SoloRow struct {
-	// Line is the row's line in the file.
-	Line int
 	// Name identifies the training, for example "resnet50_imagenet_bs64".
 	Name string
 	// Profile is what it is and what was seen of it.
@@ -28,48 +26,22 @@ type SoloRow struct {
 // ReadSolo reads whole trainings alone on an A100 40 GB (AEGIS). file names the source
 // in errors, of which a name that comes twice is one. O(rows).
 func ReadSolo(file string, r io.Reader) ([]SoloRow, error) {
-	t, err := readTable(file, r)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.require("workload", "gpus", "batch_size", "end_to_end_s", "peak_memory_mib", "sm_active", "sm_occupancy", "dram_active", "gpu_busy"); err != nil {
-		return nil, err
-	}
 	gpu, _ := profile.LookupGPU("A100-40GB")
-	names := make(map[string]bool)
-	out := make([]SoloRow, len(t.rows))
-	for i := range t.rows {
-		line, row := t.row(i), &out[i]
-		row.Line, row.Name = t.lines[i], line.text("workload")
-		if row.Name == "" || names[row.Name] {
-			line.fault("workload", "%q is empty or comes twice", row.Name)
+	return readRows(file, r, func(line *row, out *SoloRow) {
+		out.Name, out.GPUs, out.Time = line.text("workload"), int(line.count("gpus")), line.duration("end_to_end_s", time.Second)
+		if out.Name == "" || line.t.profiles[out.Name] != nil {
+			line.fault("workload", "%q is empty or comes twice", out.Name)
 		}
-		names[row.Name] = true
-		row.GPUs, row.Time = int(line.count("gpus")), line.duration("end_to_end_s", time.Second)
-		p, err := profile.New(workloadOf(row.Name, int(line.countOr("batch_size", 1))), profile.Trace{Samples: []profile.Sample{{
-			GPUBusy: line.fraction("gpu_busy", 1), SMActive: line.fraction("sm_active", 1), SMOccupancy: line.fraction("sm_occupancy", 1),
-			DRAMActive: line.fraction("dram_active", 1), MemUsed: line.mib("peak_memory_mib"),
-		}}}, gpu)
-		if err != nil {
-			line.fault("workload", "%v", err)
-		}
-		row.Profile = &p
+		out.Profile = line.once(out.Name, "workload", func() (profile.Profile, error) {
+			return profile.New(workloadOf(out.Name, int(line.countOr("batch_size", 1))), profile.Trace{Samples: []profile.Sample{{
+				GPUBusy: line.fraction("gpu_busy", 1), SMActive: line.fraction("sm_active", 1), SMOccupancy: line.fraction("sm_occupancy", 1),
+				DRAMActive: line.fraction("dram_active", 1), MemUsed: line.mib("peak_memory_mib"),
+			}}}, gpu)
+		})
 		for _, name := range []string{"horus", "faketensor", "gpumemnet"} {
-			if !t.has(name + "_mib") {
-				continue
-			}
-			if said, ok := line.mib(name + "_mib").Get(); ok {
-				if row.Estimates == nil {
-					row.Estimates = make(map[string]profile.Bytes)
-				}
-				row.Estimates[name] = said
-			}
+			line.estimate(&out.Estimates, name, name+"_mib")
 		}
-		if err := line.err(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	}, "workload", "gpus", "batch_size", "end_to_end_s", "peak_memory_mib", "sm_active", "sm_occupancy", "dram_active", "gpu_busy")
 }
 
 // workloadOf takes a name apart: "resnet50_imagenet_bs64", "llama3_width_8layer_wiki_bs1",
@@ -86,54 +58,34 @@ func workloadOf(name string, batch int) profile.Spec {
 
 // TrialRow is one set of trainings that were started one after the other on one GPU.
 type TrialRow struct {
-	// Line is the row's line in the file.
-	Line int
 	// Name is that of the trial; Jobs are the trainings in the order of their starts, by
 	// their names in [SoloRow].
 	Name string
 	Jobs []string
 	// Solo holds what each takes alone.
 	Solo []time.Duration
-	// Wall is the time from the first start to the last end. Gain is the sum of Solo over
-	// it; MeanSlowdown and WorstSlowdown are of each training's time over that alone.
-	Wall                              time.Duration
+	// Gain is the sum of Solo over the time from the first start to the last end;
+	// MeanSlowdown and WorstSlowdown are of each training's time over that alone.
 	Gain, MeanSlowdown, WorstSlowdown float64
 }
 
 // ReadTrials reads sets of trainings that shared one GPU (AEGIS). file names the source
 // in errors. O(rows).
 func ReadTrials(file string, r io.Reader) ([]TrialRow, error) {
-	t, err := readTable(file, r)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.require("trial", "jobs_in_order_of_start", "solo_s", "wall_s", "throughput_gain", "mean_slowdown", "max_slowdown"); err != nil {
-		return nil, err
-	}
-	out := make([]TrialRow, len(t.rows))
-	for i := range t.rows {
-		line := t.row(i)
-		row := TrialRow{
-			Line: t.lines[i], Name: line.text("trial"), Jobs: strings.Fields(line.text("jobs_in_order_of_start")),
-			Wall: line.duration("wall_s", time.Second), Gain: line.ratio("throughput_gain"),
-			MeanSlowdown: line.ratio("mean_slowdown"), WorstSlowdown: line.ratio("max_slowdown"),
-		}
+	return readRows(file, r, func(line *row, out *TrialRow) {
+		out.Name, out.Jobs = line.text("trial"), strings.Fields(line.text("jobs_in_order_of_start"))
+		out.Gain, out.MeanSlowdown, out.WorstSlowdown = line.ratio("throughput_gain"), line.ratio("mean_slowdown"), line.ratio("max_slowdown")
 		for cell := range strings.FieldsSeq(line.text("solo_s")) {
 			v, err := strconv.ParseFloat(cell, 64)
 			if err != nil || !(v > 0 && v < 1e8) {
 				line.fault("solo_s", "%q is not a time in seconds above 0", cell)
 			}
-			row.Solo = append(row.Solo, time.Duration(v*float64(time.Second)))
+			out.Solo = append(out.Solo, time.Duration(v*float64(time.Second)))
 		}
-		if len(row.Jobs) == 0 || len(row.Jobs) != len(row.Solo) {
-			line.fault("solo_s", "%d times of %d trainings, want one each", len(row.Solo), len(row.Jobs))
+		if len(out.Jobs) == 0 || len(out.Jobs) != len(out.Solo) {
+			line.fault("solo_s", "%d times of %d trainings, want one each", len(out.Solo), len(out.Jobs))
 		}
-		if err := line.err(); err != nil {
-			return nil, err
-		}
-		out[i] = row
-	}
-	return out, nil
+	}, "trial", "jobs_in_order_of_start", "solo_s", "throughput_gain", "mean_slowdown", "max_slowdown")
 }
 
 // Set returns the profiles of a trial's trainings. It returns an error that names the

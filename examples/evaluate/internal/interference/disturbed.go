@@ -1,7 +1,6 @@
 package interference
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -176,10 +175,7 @@ func (f *disturbedFold) drifts(to *[len(drifts) + 1]errorSum) error {
 func (f *disturbedFold) score(runs []interference.Observation, from int, to *errorSum) error {
 	m := collocModel{model: f.model.Clone()}
 	for chunk := range slices.Chunk(runs, f.drift) {
-		if err := observeAll(&m, chunk); err != nil {
-			return err
-		}
-		if err := m.model.Refit(context.Background()); err != nil {
+		if err := m.learn(chunk); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package interference
 
 import (
 	"math/rand/v2"
-	"strings"
 
 	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict"
@@ -25,8 +24,11 @@ func (t *speedTable) observations(rows []int) []interference.Observation {
 	return obs
 }
 
+// modelNames are those of the models that fit returns.
+var modelNames = [...]string{"colloc", "proportional", "mean", "random", "matrix_completion"}
+
 // fit fits every model to the given rows.
-func (t *speedTable) fit(rows []int, names []string) ([]speedModel, error) {
+func (t *speedTable) fit(rows []int) ([]speedModel, error) {
 	obs := t.observations(rows)
 	ours, err := interference.Fit(obs, nil)
 	if err != nil {
@@ -36,25 +38,8 @@ func (t *speedTable) fit(rows []int, names []string) ([]speedModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	mean := t.means(rows, gpuOf)
-	var out []speedModel
-	for _, name := range names {
-		switch name {
-		case "colloc":
-			out = append(out, &collocModel{model: ours})
-		case "proportional":
-			out = append(out, proportional{})
-		case "mean":
-			out = append(out, mean)
-		case "random":
-			out = append(out, &randomPairing{mean, rand.New(rand.NewPCG(protocol.Seed, 4))})
-		case "matrix_completion":
-			out = append(out, profiled)
-		default:
-			out = append(out, t.means(rows, labels))
-		}
-	}
-	return out, nil
+	mean := t.means(rows)
+	return []speedModel{&collocModel{model: ours}, proportional{}, mean, &randomPairing{mean, rand.New(rand.NewPCG(protocol.Seed, 4))}, profiled}, nil
 }
 
 // collocModel is this library.
@@ -85,44 +70,32 @@ func (proportional) guess(r *dataset.SpeedRow, g *pairGuess) error {
 	return nil
 }
 
-// meanSpeed is the mean speed of the tasks of which key says the same, and over
-// all for one that was not seen.
-type meanSpeed struct {
-	key  func(r *dataset.SpeedRow, i int) string
-	mean map[string]float64
-}
+// meanSpeed is the mean speed on each GPU, and under "" that on all, for one that was not
+// seen.
+type meanSpeed map[string]float64
 
-func (t *speedTable) means(rows []int, key func(r *dataset.SpeedRow, i int) string) meanSpeed {
-	m, n := map[string]float64{}, map[string]float64{}
+func (t *speedTable) means(rows []int) meanSpeed {
+	m, n := meanSpeed{}, map[string]float64{}
 	for _, i := range rows {
-		for k, s := range t.rows[i].Observation.Speeds {
+		for _, s := range t.rows[i].Observation.Speeds {
 			if v, ok := s.Get(); ok {
-				for _, key := range []string{key(&t.rows[i], k), ""} {
-					n[key]++
-					m[key] += (v - m[key]) / n[key]
+				for _, gpu := range []string{t.rows[i].Observation.GPU, ""} {
+					n[gpu]++
+					m[gpu] += (v - m[gpu]) / n[gpu]
 				}
 			}
 		}
 	}
-	return meanSpeed{key, m}
+	return m
 }
 
 func (m meanSpeed) guess(r *dataset.SpeedRow, g *pairGuess) error {
-	for i := range g.speed {
-		v, ok := m.mean[m.key(r, i)]
-		if !ok {
-			v = m.mean[""]
-		}
-		g.speed[i] = v
+	v, ok := m[r.Observation.GPU]
+	if !ok {
+		v = m[""]
 	}
+	g.speed = [2]float64{v, v}
 	return nil
-}
-
-func gpuOf(r *dataset.SpeedRow, _ int) string { return r.Observation.GPU }
-
-// labels are Lucid's of the task and its partner.
-func labels(r *dataset.SpeedRow, i int) string {
-	return strings.Join([]string{r.ShareScore[i].String(), r.ShareScore[1-i].String()}, "|")
 }
 
 // randomPairing is the mean with a jitter: its matching is random.

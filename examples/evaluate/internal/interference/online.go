@@ -81,7 +81,7 @@ func (t *onlineTable) learned(train *onlineTable, l *learner, folds []protocol.F
 	var regret, runs float64
 	for k, f := range folds {
 		obs := train.observations(f.Train)
-		if l.name != "thompson" && l.name != "random" {
+		if l.name != "random" {
 			if err := t.curve(l, obs, f, k, &after); err != nil {
 				return r, err
 			}

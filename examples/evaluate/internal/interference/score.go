@@ -12,16 +12,12 @@ func (t *speedTable) Score(from protocol.Table, folds []protocol.Fold) ([]protoc
 	if !ok {
 		return nil, protocol.ErrSet
 	}
-	names := []string{"colloc", "proportional", "mean", "random", "matrix_completion"}
-	if t.labelled() && train.labelled() {
-		names = append(names, "lucid_score_table")
-	}
-	all := make([]speedGuesses, len(names))
-	for i, name := range names {
+	var all [len(modelNames)]speedGuesses
+	for i, name := range modelNames {
 		all[i] = speedGuesses{model: name, interval: name == "colloc"}
 	}
 	for k, f := range folds {
-		models, err := train.fit(f.Train, names)
+		models, err := train.fit(f.Train)
 		if err != nil {
 			return nil, err
 		}
@@ -49,17 +45,6 @@ func (t *speedTable) Score(from protocol.Table, folds []protocol.Fold) ([]protoc
 		results = append(results, r)
 	}
 	return results, nil
-}
-
-func (t *speedTable) labelled() bool {
-	for i := range t.rows {
-		for _, s := range t.rows[i].ShareScore {
-			if _, ok := s.Get(); !ok {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // probe lets the first model observe co-runs of every task that the training

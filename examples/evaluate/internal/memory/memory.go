@@ -143,9 +143,6 @@ func (t *memoryTable) scoreFold(train *memoryTable, f protocol.Fold, at int, our
 			return fmt.Errorf("line %d: %w", t.rows[i].Line, err)
 		}
 		kept = min(kept, wholeGPU)
-		if _, layered := o.Spec.Model.Activations(); layered && o.Spec.Model.Guess() == profile.CNN {
-			ours.cnn = append(ours.cnn, len(ours.seen))
-		}
 		ours.add(at, float64(o.Peak), e.Value, float64(kept))
 		for k, risk := range calibrationRisks {
 			kept, err := model.Reserve(&o.Spec, on, risk)

@@ -20,7 +20,6 @@ var calibrationRisks = [...]float64{0.2, 0.1, 0.05, 0.02}
 type memoryScores struct {
 	model                 string
 	seen, predicted, kept []float64 // bytes; kept is the reservation
-	cnn                   []int     // places of convolutional networks with known layers
 	exceeded              [len(calibrationRisks)]float64
 	inFolds               protocol.ByFold // reservations that held
 }
@@ -64,17 +63,6 @@ func (s *memoryScores) result() protocol.Result {
 		for k, risk := range calibrationRisks {
 			out.Add(fmt.Sprintf("oom_pct_at_%g", 100*risk), 100*s.exceeded[k]/float64(r.N))
 		}
-	}
-	if n := float64(len(s.cnn)); n > 0 && len(s.cnn) < r.N {
-		var off, under float64
-		for _, i := range s.cnn {
-			off += math.Abs(s.predicted[i]-s.seen[i]) / s.seen[i]
-			if s.predicted[i] < 0.9*s.seen[i] {
-				under++
-			}
-		}
-		out.Add("mape_cnn_pct", 100*off/n)
-		out.Add("under10_cnn_pct", 100*under/n)
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package pace
 
 import (
 	"errors"
-	"maps"
 	"math"
 	"slices"
 
@@ -88,10 +87,9 @@ func (t *paceTable) names(of func(i int) string) [][]string {
 
 // guessedRatio is one pair of cards.
 type guessedRatio struct {
-	source, family string
-	seen           float64            // log ratio
-	log            map[string]float64 // predicted by each model
-	covered        bool
+	seen    float64            // log ratio
+	log     map[string]float64 // predicted by each model
+	covered bool
 }
 
 func (t *paceTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
@@ -157,9 +155,9 @@ func (t *paceTable) guess(m *pace.Predictor, task []trialRow, out map[int]bool, 
 			if !out[x.at] && !out[y.at] {
 				continue
 			}
-			r, a, b := &t.rows[x.at], &t.rows[x.at].Observation, &t.rows[y.at].Observation
+			a, b := &t.rows[x.at].Observation, &t.rows[y.at].Observation
 			e := m.Ratio(a.Profile, &a.GPU, &b.GPU)
-			p := guessedRatio{source: r.Source, family: r.Family, seen: x.log - y.log}
+			p := guessedRatio{seen: x.log - y.log}
 			p.covered = p.seen >= math.Log(e.Lo)-1e-9 && p.seen <= math.Log(e.Hi)+1e-9
 			flops := math.Log(peak(a) / peak(b))
 			bandwidth := math.Log(a.GPU.BandwidthBytesPerSec / b.GPU.BandwidthBytesPerSec)
@@ -189,46 +187,14 @@ func paceResults(pairs []guessedRatio) ([]protocol.Result, error) {
 	}
 	var results []protocol.Result
 	for _, model := range paceModels() {
-		results = append(results, paceResult(model, model, pairs))
-	}
-	for _, part := range []struct {
-		name string
-		of   func(*guessedRatio) string
-	}{
-		{"source", func(p *guessedRatio) string { return p.source }},
-		{"family", func(p *guessedRatio) string { return p.family }},
-	} {
-		results = append(results, worstPart(part.name, part.of, pairs))
+		results = append(results, paceResult(model, pairs))
 	}
 	return results, nil
 }
 
-// worstPart is colloc's result on the source or family with the largest median
-// error of those with at least twenty pairs, or of all where none has so many.
-func worstPart(name string, of func(*guessedRatio) string, pairs []guessedRatio) protocol.Result {
-	const enough = 20
-	parts := make(map[string][]guessedRatio)
-	for i := range pairs {
-		parts[of(&pairs[i])] = append(parts[of(&pairs[i])], pairs[i])
-	}
-	var worst protocol.Result
-	for pass := range 2 {
-		for _, key := range slices.Sorted(maps.Keys(parts)) {
-			r := paceResult("colloc, worst "+name+": "+key, "colloc", parts[key])
-			if (pass > 0 || r.N >= enough) && (worst.N == 0 || r.Metrics[0].Value > worst.Metrics[0].Value) {
-				worst = r
-			}
-		}
-		if worst.N > 0 {
-			break
-		}
-	}
-	return worst
-}
-
 // paceResult scores one model. An error is the factor between predicted and
 // measured ratio, less 1, whichever is larger.
-func paceResult(name, model string, pairs []guessedRatio) protocol.Result {
+func paceResult(model string, pairs []guessedRatio) protocol.Result {
 	var errs []float64
 	var apart, right, covered float64
 	for i := range pairs {
@@ -247,7 +213,7 @@ func paceResult(name, model string, pairs []guessedRatio) protocol.Result {
 	}
 	slices.Sort(errs)
 	at := func(q float64) float64 { return stat.Quantile(q, stat.Empirical, errs, nil) }
-	r := protocol.Result{Model: name, N: len(pairs)}
+	r := protocol.Result{Model: model, N: len(pairs)}
 	r.Add("median_error_pct", at(0.5))
 	r.Add("p90_error_pct", at(0.9))
 	r.Add("order_accuracy", right/max(1, apart))
