@@ -30,18 +30,14 @@ type Sample struct {
 // Throttle is the driver's bit set of reasons for clocks below their maximum.
 type Throttle uint64
 
-// The reasons that matter for throughput; the other bits of NVML are kept as
-// they are.
+// The reasons that heat, power and idleness give; the other bits of NVML are kept as
+// they are, and String names them.
 const (
-	ThrottleIdle          Throttle = 0x1
-	ThrottleAppClocks     Throttle = 0x2
-	ThrottlePowerCap      Throttle = 0x4
-	ThrottleHardware      Throttle = 0x8
-	ThrottleSyncBoost     Throttle = 0x10
-	ThrottleThermal       Throttle = 0x20
-	ThrottleHWThermal     Throttle = 0x40
-	ThrottlePowerBrake    Throttle = 0x80
-	ThrottleDisplayClocks Throttle = 0x100
+	ThrottleIdle       Throttle = 0x1
+	ThrottlePowerCap   Throttle = 0x4
+	ThrottleThermal    Throttle = 0x20
+	ThrottleHWThermal  Throttle = 0x40
+	ThrottlePowerBrake Throttle = 0x80
 )
 
 // String lists the reasons, "power cap+thermal", or "none".

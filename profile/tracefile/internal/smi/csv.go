@@ -113,44 +113,44 @@ func (t *csvTable) column(name string) {
 // "memory.used [MiB]".
 func csvField(name string) (csvRole, gather.Measure) {
 	name, unit, _ := strings.Cut(strings.TrimSpace(name), " [")
-	role, m := csvName(name)
-	if known, ok := unitOf(strings.TrimSuffix(unit, "]")); ok {
+	name = strings.TrimSpace(name)
+	m := csvMeasures[name]
+	if known, ok := units[strings.TrimSuffix(unit, "]")]; ok {
 		m.Unit = known
 	}
-	return role, m
+	return csvNames[name], m
 }
 
-func csvName(name string) (csvRole, gather.Measure) {
-	switch strings.TrimSpace(name) {
-	case "timestamp":
-		return csvTime, gather.Measure{}
-	case "index":
-		return csvIndex, gather.Measure{}
-	case "uuid", "gpu_uuid":
-		return csvUUID, gather.Measure{}
-	case "name", "gpu_name":
-		return csvProduct, gather.Measure{}
-	case "pci.bus_id", "gpu_bus_id":
-		return csvBus, gather.Measure{}
-	case "pid":
-		return csvPID, gather.Measure{}
-	case "process_name":
-		return csvProcess, gather.Measure{}
-	case "utilization.gpu", "gpu_utilization":
-		return csvValue, gather.GPUBusy.In(gather.Percent)
-	case "utilization.memory", "mem_utilization":
-		return csvValue, gather.MemBusy.In(gather.Percent)
-	case "memory.used", "used_memory", "used_gpu_memory", "max_memory_usage":
-		return csvValue, gather.MemUsed.In(gather.Mebi)
-	case "power.draw", "power.draw.average", "power.draw.instant":
-		return csvValue, gather.Power.In(gather.One)
-	case "clocks.sm", "clocks.current.sm":
-		return csvValue, gather.SMClock.In(gather.One)
-	case "temperature.gpu":
-		return csvValue, gather.Temperature.In(gather.One)
+// What the columns of a query hold, by their names without the unit: those that name the
+// source or the time, then the others.
+//
+//nolint:gochecknoglobals // read-only tables
+var (
+	csvNames = map[string]csvRole{
+		"timestamp": csvTime, "index": csvIndex, "uuid": csvUUID, "gpu_uuid": csvUUID, "name": csvProduct, "gpu_name": csvProduct,
+		"pci.bus_id": csvBus, "gpu_bus_id": csvBus, "pid": csvPID, "process_name": csvProcess,
 	}
-	return csvValue, gather.Measure{}
-}
+	csvMeasures = map[string]gather.Measure{
+		"utilization.gpu":    gather.GPUBusy.In(gather.Percent),
+		"gpu_utilization":    gather.GPUBusy.In(gather.Percent),
+		"utilization.memory": gather.MemBusy.In(gather.Percent),
+		"mem_utilization":    gather.MemBusy.In(gather.Percent),
+		"memory.used":        gather.MemUsed.In(gather.Mebi),
+		"used_memory":        gather.MemUsed.In(gather.Mebi),
+		"used_gpu_memory":    gather.MemUsed.In(gather.Mebi),
+		"max_memory_usage":   gather.MemUsed.In(gather.Mebi),
+		"power.draw":         gather.Power.In(gather.One),
+		"power.draw.average": gather.Power.In(gather.One),
+		"power.draw.instant": gather.Power.In(gather.One),
+		"clocks.sm":          gather.SMClock.In(gather.One),
+		"clocks.current.sm":  gather.SMClock.In(gather.One),
+		"temperature.gpu":    gather.Temperature.In(gather.One),
+	}
+	units = map[string]gather.Unit{
+		"%": gather.Percent, "W": gather.One, "MHz": gather.One, "C": gather.One, "B": gather.One,
+		"mW": gather.Milli, "KiB": gather.Kibi, "MiB": gather.Mebi, "GiB": gather.Gibi,
+	}
+)
 
 func (t *csvTable) row(line []byte) error {
 	if len(t.columns) == 0 {
@@ -210,30 +210,12 @@ func (col *csvColumn) put(r *gather.Row, cell []byte) bool {
 	m := col.measure
 	if unit := gather.Trim(cell[end:]); len(unit) > 0 {
 		var ok bool
-		if m.Unit, ok = unitOf(string(unit)); !ok {
+		if m.Unit, ok = units[string(unit)]; !ok {
 			return false
 		}
 	}
 	v, state := gather.Number(cell[:end])
 	return state == gather.Missing || state == gather.Known && r.Put(m, v)
-}
-
-func unitOf(name string) (gather.Unit, bool) {
-	switch name {
-	case "%":
-		return gather.Percent, true
-	case "W", "MHz", "C", "B":
-		return gather.One, true
-	case "mW":
-		return gather.Milli, true
-	case "KiB":
-		return gather.Kibi, true
-	case "MiB":
-		return gather.Mebi, true
-	case "GiB":
-		return gather.Gibi, true
-	}
-	return gather.One, false
 }
 
 func (t *csvTable) labels() map[string]string {

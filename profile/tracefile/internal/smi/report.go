@@ -68,7 +68,7 @@ var (
 		"Power Readings/Power Draw":                   "power_readings/power_draw",
 		"GPU Power Readings/Power Draw":               "gpu_power_readings/power_draw",
 		"GPU Power Readings/Average Power Draw":       "gpu_power_readings/average_power_draw",
-		"GPU Power Readings/Instantaneous Power Draw": "gpu_power_readings/instant_power_draw",
+		"GPU Power Readings/Instantaneous Power Draw": instantPower,
 		"Clocks/SM":                                   "clocks/sm_clock",
 		"Temperature/GPU Current Temp":                "temperature/gpu_temp",
 	}

@@ -74,7 +74,7 @@ func (t *table) header(line []byte) {
 	}
 	t.columns = t.columns[:0]
 	for name := range names(line[1:]) {
-		t.columns = append(t.columns, column{roleOf(string(name)), columnMeasure(string(name))})
+		t.columns = append(t.columns, column{roleOf(string(name)), tableMeasures[string(name)]})
 	}
 }
 
@@ -84,66 +84,48 @@ func names(header []byte) iter.Seq[[]byte] {
 }
 
 func roleOf(name string) role {
-	switch strings.ToLower(name) {
-	case "gpu":
-		return gpuRole
-	case "entity":
-		return entityRole
-	case "pid":
-		return pidRole
-	case "date":
-		return dateRole
-	case "time":
-		return clockRole
-	case "command", "name":
-		return commandRole
+	if role, ok := tableRoles[strings.ToLower(name)]; ok {
+		return role
 	}
-	if columnMeasure(name).Quantity == gather.Ignored {
+	if tableMeasures[name].Quantity == gather.Ignored {
 		return otherRole
 	}
 	return valueRole
 }
 
-// columnMeasure returns what a column of the three tools measures.
-func columnMeasure(name string) gather.Measure {
-	switch name {
-	case "sm", "GPUTL": // dmon's sm is utilization.gpu
-		return gather.GPUBusy.In(gather.Percent)
-	case "mem", "MCUTL":
-		return gather.MemBusy.In(gather.Percent)
-	case "GRACT":
-		return gather.GraphicsActive.In(gather.One)
-	case "SMACT":
-		return gather.SMActive.In(gather.One)
-	case "SMOCC":
-		return gather.SMOccupancy.In(gather.One)
-	case "TENSO":
-		return gather.TensorActive.In(gather.One)
-	case "DRAMA":
-		return gather.DRAMActive.In(gather.One)
-	case "FP32A":
-		return gather.FP32Active.In(gather.One)
-	case "fb", "FBUSD":
-		return gather.MemUsed.In(gather.Mebi)
-	case "pwr", "POWER":
-		return gather.Power.In(gather.One)
-	case "TOTEC":
-		return gather.Energy.In(gather.Milli)
-	case "pclk", "SMCLK":
-		return gather.SMClock.In(gather.One)
-	case "gtemp", "TMPTR":
-		return gather.Temperature.In(gather.One)
-	case "txpci":
-		return gather.PCIeSent.In(gather.Mega)
-	case "rxpci":
-		return gather.PCIeReceived.In(gather.Mega)
-	case "PCITX":
-		return gather.PCIeSent.In(gather.One)
-	case "PCIRX":
-		return gather.PCIeReceived.In(gather.One)
+// What the columns of the three tools hold. dmon's sm is utilization.gpu.
+//
+//nolint:gochecknoglobals // read-only tables
+var (
+	tableRoles = map[string]role{
+		"gpu": gpuRole, "entity": entityRole, "pid": pidRole, "date": dateRole, "time": clockRole, "command": commandRole, "name": commandRole,
 	}
-	return gather.Measure{}
-}
+	tableMeasures = map[string]gather.Measure{
+		"sm":    gather.GPUBusy.In(gather.Percent),
+		"GPUTL": gather.GPUBusy.In(gather.Percent),
+		"mem":   gather.MemBusy.In(gather.Percent),
+		"MCUTL": gather.MemBusy.In(gather.Percent),
+		"GRACT": gather.GraphicsActive.In(gather.One),
+		"SMACT": gather.SMActive.In(gather.One),
+		"SMOCC": gather.SMOccupancy.In(gather.One),
+		"TENSO": gather.TensorActive.In(gather.One),
+		"DRAMA": gather.DRAMActive.In(gather.One),
+		"FP32A": gather.FP32Active.In(gather.One),
+		"fb":    gather.MemUsed.In(gather.Mebi),
+		"FBUSD": gather.MemUsed.In(gather.Mebi),
+		"pwr":   gather.Power.In(gather.One),
+		"POWER": gather.Power.In(gather.One),
+		"TOTEC": gather.Energy.In(gather.Milli),
+		"pclk":  gather.SMClock.In(gather.One),
+		"SMCLK": gather.SMClock.In(gather.One),
+		"gtemp": gather.Temperature.In(gather.One),
+		"TMPTR": gather.Temperature.In(gather.One),
+		"txpci": gather.PCIeSent.In(gather.Mega),
+		"rxpci": gather.PCIeReceived.In(gather.Mega),
+		"PCITX": gather.PCIeSent.In(gather.One),
+		"PCIRX": gather.PCIeReceived.In(gather.One),
+	}
+)
 
 // cells are the words of a row that name its source.
 type cells struct {

@@ -135,28 +135,28 @@ func (x *xmlLog) label(name string, value []byte) {
 	}
 }
 
+// xmlMeasures are the values that are read, by element and the one around it.
+//
+//nolint:gochecknoglobals // read-only table
+var xmlMeasures = map[string]gather.Measure{
+	"fb_memory_usage/used":                  gather.MemUsed.In(gather.Mebi),
+	"utilization/gpu_util":                  gather.GPUBusy.In(gather.Percent),
+	"utilization/memory_util":               gather.MemBusy.In(gather.Percent),
+	"power_readings/power_draw":             gather.Power.In(gather.One),
+	"gpu_power_readings/power_draw":         gather.Power.In(gather.One),
+	"gpu_power_readings/average_power_draw": gather.Power.In(gather.One),
+	instantPower:                            gather.Power.In(gather.One),
+	"clocks/sm_clock":                       gather.SMClock.In(gather.One),
+	"temperature/gpu_temp":                  gather.Temperature.In(gather.One),
+}
+
+// instantPower counts where there is no other.
+const instantPower = "gpu_power_readings/instant_power_draw"
+
 // value takes one measured value: "35 %".
 func (x *xmlLog) value(path string, value []byte) {
-	var m gather.Measure
-	switch path {
-	case "fb_memory_usage/used":
-		m = gather.MemUsed.In(gather.Mebi)
-	case "utilization/gpu_util":
-		m = gather.GPUBusy.In(gather.Percent)
-	case "utilization/memory_util":
-		m = gather.MemBusy.In(gather.Percent)
-	case "power_readings/power_draw", "gpu_power_readings/power_draw", "gpu_power_readings/average_power_draw":
-		m = gather.Power.In(gather.One)
-	case "gpu_power_readings/instant_power_draw":
-		if !x.row.PowerWatts.IsZero() {
-			return
-		}
-		m = gather.Power.In(gather.One)
-	case "clocks/sm_clock":
-		m = gather.SMClock.In(gather.One)
-	case "temperature/gpu_temp":
-		m = gather.Temperature.In(gather.One)
-	default:
+	m, ok := xmlMeasures[path]
+	if !ok || path == instantPower && !x.row.PowerWatts.IsZero() {
 		return
 	}
 	if col := (csvColumn{measure: m}); !col.put(&x.row, value) {
