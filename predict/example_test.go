@@ -3,7 +3,6 @@ package predict_test
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/interference"
@@ -71,30 +70,6 @@ func ExampleCrossValidate() {
 	// Output:
 	// rows left out: 80 speeds, mean error 0.04
 	// GPUs left out: 80 speeds, mean error 0.05
-}
-
-// What was timed becomes what Observe learns from.
-func ExampleSpeedFromStepTimes() {
-	a, err := predict.SpeedFromStepTimes(90*time.Millisecond, 120*time.Millisecond)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	b, err := predict.SpeedFromSMShares(0.6, 0.54) // nothing is known of the other but NVML's shares
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%.2f %.2f\n", a, b)
-	// Output:
-	// 0.75 0.90
-}
-
-// Throughput says the same in any unit.
-func ExampleSpeedFromThroughput() {
-	fmt.Println(predict.SpeedFromThroughput(400, 300))
-	// Output:
-	// 0.75 <nil>
 }
 
 // A task that ran beside others twice as fast as alone was not alone when that was measured.

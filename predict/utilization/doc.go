@@ -6,9 +6,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	use, err := u.Solo(&spec, &gpu)    // SM active, occupancy, DRAM active, GPU busy
-//	use = use.Observed(&sample, 20)    // a probe of twenty seconds counts beside it
-//	err = use.Fill(&p.Vector)          // what was never measured is now predicted
+//	use, err := u.Solo(&spec, &gpu) // SM active, occupancy, DRAM active, GPU busy
 //
 // # How it is computed
 //

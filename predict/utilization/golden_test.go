@@ -54,11 +54,6 @@ func TestGolden(t *testing.T) {
 				for _, e := range []*predict.Estimate{&s.SMActive, &s.SMOccupancy, &s.DRAMActive, &s.GPUBusy} {
 					tell(e)
 				}
-				for _, window := range []float64{0, 0.5, 20, 300} {
-					seen := s.Observed(&profile.Sample{SMActive: profile.Some(0.6), GPUBusy: profile.Some(1.0)}, window)
-					tell(&seen.SMActive)
-					tell(&seen.GPUBusy)
-				}
 				fmt.Fprintln(&out)
 			}
 		}

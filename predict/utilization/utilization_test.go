@@ -206,9 +206,6 @@ func TestBadInput(t *testing.T) {
 	if full, _ := (&Predictor{}).Solo(&good[0].Spec, &gpu); err != nil || byName != full {
 		t.Errorf("by its name alone: %+v, %v, want %+v", byName, err, full)
 	}
-	if odd := byName.Observed(&profile.Sample{SMActive: profile.Some(1.5), GPUBusy: profile.Some(-0.5)}, 60); odd != byName {
-		t.Errorf("a share beyond 1 counts: %+v", odd)
-	}
 }
 
 // TestLoadRefuses: of a file that somebody changed it is told what is wrong.
@@ -256,28 +253,6 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	if _, err := Load(strings.NewReader(strings.Replace(saved.String(), "{", `{"colour": 1,`, 1))); err == nil || !strings.Contains(err.Error(), "colour") {
 		t.Errorf("an unknown key: %v", err)
-	}
-}
-
-func TestObservedWins(t *testing.T) {
-	s := SoloUse{SMActive: predict.Estimate{Value: 0.5, Lo: 0.2, Hi: 0.8, Confidence: 0.9}, GPUBusy: predict.Estimate{Value: 0.5, Lo: 0.2, Hi: 0.8, Confidence: 0.9}}
-	seen := profile.Sample{SMActive: profile.Some(0.9)}
-	long, short := s.Observed(&seen, 60), s.Observed(&seen, 0.5)
-	if long.SMActive.Value != 0.9 || long.SMActive.Source.Kind != predict.Measured || long.GPUBusy != s.GPUBusy {
-		t.Errorf("a minute: %+v", long)
-	}
-	if v := short.SMActive.Value; v <= 0.5 || v >= 0.9 {
-		t.Errorf("half a second gives %v, want between prediction and measurement", v)
-	}
-	var v profile.Vector
-	if err := v.Set(profile.MeanSMActive, 0.1); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Fill(&v); err != nil {
-		t.Fatal(err)
-	}
-	if v.Or(profile.MeanSMActive, 0) != 0.1 || v.Or(profile.MeanGPUBusy, 0) != 0.5 {
-		t.Error("Fill must keep what was measured and add what was not")
 	}
 }
 
