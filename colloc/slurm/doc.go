@@ -3,9 +3,9 @@
 // Three ways lead from a plan to GPUs that are shared, from the one that needs
 // nothing of the site to the one that needs most:
 //
-//   - script.Shared writes one batch job, script.Array a job array, in which the tasks of a set
-//     are processes or overlapping job steps on the same GPU, by turns or under an
-//     MPS daemon of their own. Any site and any version will run it.
+//   - script.Shared writes one batch job in which the tasks of a set are processes on the
+//     same GPU, by turns or under an MPS daemon of their own. Any site and any version
+//     will run it.
 //   - A [Client] submits each task as a job of its own that asks for shards of a
 //     GPU (gres/shard). Where the administrator gave each GPU of a node a type of
 //     its own, the job names the GPU; otherwise Slurm chooses.

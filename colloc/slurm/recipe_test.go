@@ -140,29 +140,11 @@ func TestClusterScripts(t *testing.T) {
 	sets := func() []script.Set {
 		return []script.Set{together(bash("a", showGPU), bash("b", showGPU)), together(bash("c", showGPU))}
 	}
-	for _, steps := range []bool{false, true} {
-		t.Run(fmt.Sprintf("shared, steps %t", steps), func(t *testing.T) {
-			t.Parallel()
-			r := newRoom(t, c, fmt.Sprint("shared-", steps))
-			r.ends(r.submit(script.Shared(sets(), &script.Options{Steps: steps})), site.Completed, 0)
-			r.onGPUs([]string{"a", "b"}, []string{"c"})
-		})
-	}
-	t.Run("array", func(t *testing.T) {
+	t.Run("shared", func(t *testing.T) {
 		t.Parallel()
-		r := newRoom(t, c, "array")
-		id := r.submit(script.Array(append(sets(), together(bash("d", "exit 3"))), &script.Options{Limit: 2}))
-		slurmtest.Await(t, "the array is over", func() bool {
-			return !strings.Contains(c.Run("squeue", "-h", "-j", fmt.Sprint(id), "-o", "%i"), "_")
-		})
-		states := strings.Fields(c.Run("squeue", "-h", "--states=all", "-r", "-j", fmt.Sprint(id), "-o", "%K:%T"))
-		slices.Sort(states)
-		if diff := cmp.Diff([]string{"0:COMPLETED", "1:COMPLETED", "2:FAILED"}, states); diff != "" {
-			t.Errorf("elements (-want +got):\n%s", diff)
-		}
-		r.read("a.log")
-		r.read("b.log")
-		r.read("c.log")
+		r := newRoom(t, c, "shared")
+		r.ends(r.submit(script.Shared(sets(), nil)), site.Completed, 0)
+		r.onGPUs([]string{"a", "b"}, []string{"c"})
 	})
 	t.Run("steps", func(t *testing.T) {
 		t.Parallel()
@@ -180,7 +162,7 @@ func TestClusterScripts(t *testing.T) {
 		words := []string{":", "--", "-n", "a b", "'\"$HOME", "a\nb", "", "*", "--gres=gpu:1"}
 		task := bash("a", `printf '%s\0' "$@"`)
 		task.Name, task.Command = "a : 'b' $(x)\n", append(append(task.Command, "bash"), words...)
-		r.ends(r.submit(script.Shared([]script.Set{{Tasks: []script.Task{task}}}, &script.Options{Steps: true})), site.Completed, 0)
+		r.ends(r.submit(script.Steps([]script.Task{task}, nil)), site.Completed, 0)
 		if diff := cmp.Diff(strings.Join(words, "\x00")+"\x00", r.read("a.log")); diff != "" {
 			t.Errorf("arguments (-want +got):\n%s", diff)
 		}
@@ -248,10 +230,6 @@ func TestClusterScriptEnds(t *testing.T) {
 		"processes": func(o script.Options, tasks ...script.Task) (script.Job, error) {
 			return script.Shared([]script.Set{{Mechanism: profile.TimeSlice, Tasks: named(tasks...)}}, &o)
 		},
-		"overlap": func(o script.Options, tasks ...script.Task) (script.Job, error) {
-			o.Steps = true
-			return script.Shared([]script.Set{{Mechanism: profile.TimeSlice, Tasks: named(tasks...)}}, &o)
-		},
 		"exact": func(o script.Options, tasks ...script.Task) (script.Job, error) {
 			return script.Steps(named(tasks...), &o)
 		},
@@ -270,13 +248,6 @@ func TestClusterScriptEnds(t *testing.T) {
 				if got := r.read("b.log"); got != "done\n" {
 					t.Errorf("b wrote %q", got)
 				}
-			})
-			t.Run("failure stops all", func(t *testing.T) {
-				t.Parallel()
-				r := newRoom(t, c, kind+"-stop")
-				wait := `until [ -e a.ready ]; do sleep 0.05; done; exit 5`
-				r.ends(r.submit(job(script.Options{StopOnFailure: true}, bash("a", saving), bash("b", wait))), site.Failed, 5)
-				r.read("a.saved")
 			})
 			t.Run("scancel", func(t *testing.T) {
 				t.Parallel()

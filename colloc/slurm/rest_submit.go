@@ -69,7 +69,6 @@ func (r *REST) fields(q *script.Request, o *SubmitOptions) (jobFields, error) {
 	set(f, "constraints", q.Constraint)
 	set(f, "licenses", q.Licenses)
 	set(f, "comment", q.Comment)
-	set(f, "array", q.Array)
 	set(f, "standard_output", q.Output)
 	set(f, "requeue", q.Requeue)
 	set(f, "tasks_per_node", q.TasksPerNode)
@@ -90,9 +89,6 @@ func (r *REST) fields(q *script.Request, o *SubmitOptions) (jobFields, error) {
 		set(f, "gres", gres)
 		if q.Nodes > 0 {
 			f["nodes"] = []int{q.Nodes, q.Nodes}
-		}
-		if q.Exclusive {
-			f["exclusive"] = "true"
 		}
 		f["environment"] = map[string]string{"PATH": searchPath}
 		return f, nil
@@ -132,9 +128,6 @@ func (f jobFields) later(q *script.Request, minutes, mebibytes int64, gres strin
 	}
 	if q.Nodes > 0 {
 		f["nodes"] = strconv.Itoa(q.Nodes)
-	}
-	if q.Exclusive {
-		f["shared"] = []string{"none"}
 	}
 	f["environment"] = []string{"PATH=" + searchPath}
 	return nil

@@ -113,10 +113,10 @@ func TestREST(t *testing.T) {
 
 func TestRESTLater(t *testing.T) {
 	r := &REST{Version: "v0.0.42"}
-	got, err := r.fields(&script.Request{NodeList: "g[1-2]", Nodes: 2, Gres: []site.Gres{{Name: "shard", Type: "a100", Count: 4}, {Name: "gpu", Type: "", Count: 1}}, Time: time.Hour, Memory: profile.MiB, Exclusive: true}, &SubmitOptions{After: []site.JobID{7}})
+	got, err := r.fields(&script.Request{NodeList: "g[1-2]", Nodes: 2, Gres: []site.Gres{{Name: "shard", Type: "a100", Count: 4}, {Name: "gpu", Type: "", Count: 1}}, Time: time.Hour, Memory: profile.MiB}, &SubmitOptions{After: []site.JobID{7}})
 	want := jobFields{
 		"required_nodes": []string{"g1", "g2"}, "nodes": "2", "tres_per_node": "gres/shard:a100:4,gres/gpu:1",
-		"time_limit": wrapped(60), "memory_per_node": wrapped(1), "shared": []string{"none"}, "dependency": "afterany:7",
+		"time_limit": wrapped(60), "memory_per_node": wrapped(1), "dependency": "afterany:7",
 		"current_working_directory": "/", "environment": []string{"PATH=" + searchPath},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {

@@ -2,7 +2,6 @@ package script
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +67,7 @@ func (b *body) logs(tasks []Task) {
 	} else {
 		b.printf("mkdir -p -- %s || exit 1\n", dir)
 	}
-	b.printf("logs=%s/${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-0}}\n", dir)
+	b.printf("logs=%s/${SLURM_JOB_ID:-0}\n", dir)
 }
 
 // scratch reports whether the tasks get folders of their own.
@@ -76,9 +75,6 @@ func (b *body) scratch() bool { return b.options.Scratch != "" && !b.gang }
 
 // tail waits for the tasks and ends the script.
 func (b *body) tail() {
-	if b.options.StopOnFailure {
-		b.printf("%s", frameFail)
-	}
 	b.printf("%s", frameTail)
 }
 
@@ -140,19 +136,14 @@ func (b *body) limits(t *Task, r role) {
 	if r.mps && mib > 0 {
 		b.printf("  export CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%dM\n", mib)
 	}
-	if r.mps && t.Threads > 0 {
-		// A tolerance, so that 0.29, which is a little less than 29/100, gives 29.
-		percent := max(1, int(math.Floor(t.Threads*100+1e-9)))
-		b.printf("  export CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%d\n", percent)
-	}
 }
 
 // start writes the line that runs a command in the background: a task's
 // function, or the job step that runs it.
-func (b *body) start(indent string, t *Task, ordinal int, command string) {
+func (b *body) start(t *Task, ordinal int, command string) {
 	log := path(t.Log)
 	if t.Log == "" {
 		log = `"$logs"` + quote(fmt.Sprintf("-%d-%s.log", ordinal, fileName(t.Name)))
 	}
-	b.printf("%sstart %s %s %s\n", indent, log, quote(t.Name), command)
+	b.printf("start %s %s %s\n", log, quote(t.Name), command)
 }

@@ -42,12 +42,6 @@ func complete(asked, need Request) (Request, error) {
 	if r.Memory < need.Memory {
 		short("Memory", r.Memory, need.Memory)
 	}
-	if asked.Array != "" && need.Array != "" {
-		errs = append(errs, fmt.Errorf("slurm: request: Array is %q, but it follows from the sets: leave it empty", asked.Array))
-	}
-	if need.Array != "" {
-		r.Array = need.Array
-	}
 	if err := completeGPUs(&r, gpusOf(need.Gres)); err != nil {
 		errs = append(errs, err)
 	}

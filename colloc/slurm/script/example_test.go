@@ -81,21 +81,6 @@ func ExampleShared() {
 	// #SBATCH --gres=gpu:a100:1
 }
 
-// A sweep of 300 sets, of which 16 run at a time.
-func ExampleArray() {
-	sets := make([]script.Set, 300)
-	for i := range sets {
-		sets[i].Tasks = []script.Task{{Name: fmt.Sprint("seed-", i), Command: []string{"python", "train.py", fmt.Sprint("--seed=", i)}}}
-	}
-	job, err := script.Array(sets, &script.Options{Limit: 16})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(job.Request.Array)
-	// Output: 0-299%16
-}
-
 // Steps that add up to more than the job asks for would wait for one another:
 // that is an error.
 func ExampleSteps() {

@@ -109,27 +109,6 @@ done
 trap 'kill -- "${watchers[@]}" 2>/dev/null; clean' EXIT
 `
 
-// frameFail ends all tasks when one fails.
-const frameFail = `
-alive() {
-  for pid in "${pids[@]}"; do
-    kill -0 "$pid" 2>/dev/null && return
-  done
-  return 1
-}
-
-# The first failure ends the others.
-while alive; do
-  before=$signals
-  wait -n
-  code=$?
-  if [ "$code" -ne 0 ] && [ "$failed$stopped" = 00 ] && [ "$before" -eq "$signals" ]; then
-    failed=$code
-    pass TERM 0
-  fi
-done
-`
-
 // frameTail waits for every task. A signal interrupts wait: then it is asked
 // again. What a task leaves running ends with it, but not at once: a wrapper
 // dies of TERM while the program that it wraps still writes a checkpoint.

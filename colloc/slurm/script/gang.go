@@ -88,7 +88,7 @@ func Distributed(g Gang, o *Options) (Job, error) {
 	b.function(&g.Task, r)
 	b.printf("\n")
 	b.logs([]Task{g.Task})
-	b.start("", &g.Task, 0, "step task_0 '' "+g.srun(&request))
+	b.start(&g.Task, 0, "step task_0 '' "+g.srun(&request))
 	b.tail()
 	return Job{Request: request, Body: b.text.String()}, nil
 }
@@ -101,8 +101,8 @@ func (g *Gang) check() error {
 	if g.Launcher < Torchrun || g.Launcher > PerNode {
 		errs = append(errs, fmt.Errorf("slurm: gang: launcher %d is none", g.Launcher))
 	}
-	if g.Task.GPUs != 0 || g.Task.Threads != 0 {
-		errs = append(errs, errors.New("slurm: gang: the task's GPUs and Threads must be 0: the gang says how many GPUs, and it shares none"))
+	if g.Task.GPUs != 0 {
+		errs = append(errs, errors.New("slurm: gang: the task's GPUs must be 0: the gang says how many"))
 	}
 	return errors.Join(errs...)
 }

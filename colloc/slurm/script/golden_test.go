@@ -17,7 +17,7 @@ func someTasks() []Task {
 	return []Task{
 		{
 			Name: "resnet50", Command: []string{"python", "train.py", "--lr", "0.1"}, Env: []string{"DATA=/data/image net"},
-			CPUs: 6, Memory: 24 * profile.GiB, GPUMemory: 18 * profile.GiB, Threads: 0.6,
+			CPUs: 6, Memory: 24 * profile.GiB, GPUMemory: 18 * profile.GiB,
 		},
 		{
 			Name: "bert", Command: []string{"python", "-m", "bert.train"}, Dir: "bert",
@@ -40,7 +40,7 @@ func someSets() []Set {
 func withGPUs(n int) []Task {
 	tasks := someTasks()
 	for i := range tasks {
-		tasks[i].GPUs, tasks[i].Threads = n, 0
+		tasks[i].GPUs = n
 	}
 	return tasks
 }
@@ -65,18 +65,13 @@ func someScripts() []struct {
 		make func() (Job, error)
 	}{
 		{"shared", func() (Job, error) { return Shared(someSets(), &Options{Request: request, Setup: "module load cuda"}) }},
-		{"overlap", func() (Job, error) {
-			return Shared(someSets(), &Options{Request: typed, Steps: true, StopOnFailure: true, LogDir: "logs"})
-		}},
-		{"array", func() (Job, error) { return Array(someSets(), &Options{Request: request, Limit: 4}) }},
 		{"steps", func() (Job, error) { return Steps(withGPUs(1), &Options{Request: request}) }},
-		{"oldsteps", func() (Job, error) { return Steps(withGPUs(0), &Options{OldSteps: true}) }},
 		{"node", func() (Job, error) { return Distributed(gang, &Options{Request: request}) }},
 		{"gang", func() (Job, error) { return Distributed(gangs, &Options{Request: typed}) }},
 		{"ranks", func() (Job, error) { return Distributed(ranks, &Options{Request: typed}) }},
 		{"pernode", func() (Job, error) { return Distributed(pernode, &Options{Request: typed}) }},
 		{"stacked", func() (Job, error) {
-			return Shared(someSets(), &Options{Request: request, Group: "it's a sweep", Scratch: "/local scratch"})
+			return Shared(someSets(), &Options{Request: typed, LogDir: "logs", Group: "it's a sweep", Scratch: "/local scratch"})
 		}},
 	}
 }

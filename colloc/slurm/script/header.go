@@ -57,13 +57,9 @@ type Request struct {
 	// Output is the file for what the script itself prints; Slurm replaces
 	// patterns such as %j.
 	Output string `json:"output,omitempty"`
-	// Array are the indices of a job array: "0-9%2".
-	Array string `json:"array,omitempty"`
 	// Requeue lets Slurm start the job anew after preemption or a node failure. Tasks
 	// that ended well by then do not run again, and logs are added to.
 	Requeue bool `json:"requeue,omitempty"`
-	// Exclusive asks for nodes that no other job uses.
-	Exclusive bool `json:"exclusive,omitempty"`
 	// Comment is free text within the rules above; accounting can keep it.
 	Comment string `json:"comment,omitempty"`
 }
@@ -139,12 +135,8 @@ func (r *Request) options() ([]option, error) {
 		list = append(list, option{"signal", "B:" + r.signal() + "@" + strconv.FormatInt(seconds(warn), 10)})
 	}
 	add("output", "Output", r.Output)
-	add("array", "Array", r.Array)
 	if r.Requeue {
 		list = append(list, option{"requeue", ""}, option{"open-mode", "append"}) // what the first run said counts, too
-	}
-	if r.Exclusive {
-		list = append(list, option{"exclusive", ""})
 	}
 	add("comment", "Comment", r.Comment)
 	return list, errors.Join(errs...)

@@ -16,19 +16,17 @@ const showMPS = `env | grep -E '^(CUDA_|COLLOC_GPU_)' | sed "s#$TMPDIR/colloc\.[
 
 func TestScriptMPS(t *testing.T) {
 	a, b := sh("a", showMPS), sh("b", showMPS)
-	a.GPUMemory, a.Threads = 20*profile.GiB, 0.29
+	a.GPUMemory = 20 * profile.GiB
 	sets := []Set{{Mechanism: profile.TimeSlice, Tasks: []Task{sh("c", showMPS)}}, {Mechanism: profile.MPS, Tasks: []Task{a, b}}}
 	tests := []struct {
 		name, gpus, sees string
-		steps            bool
 	}{
 		{name: "numbers", gpus: "3,5", sees: "0"},
 		{name: "names", gpus: "GPU-aa,GPU-bb", sees: "GPU-bb"},
-		{name: "steps", gpus: "3,5", sees: "0", steps: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			job, err := Shared(sets, &Options{Steps: tt.steps})
+			job, err := Shared(sets, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +34,7 @@ func TestScriptMPS(t *testing.T) {
 			bench.end(0)
 			first, second, _ := strings.Cut(tt.gpus, ",")
 			want := map[string]string{
-				"a.log": "COLLOC_GPU_MEMORY_MIB=20480\nCUDA_DEVICE_ORDER=PCI_BUS_ID\nCUDA_MPS_ACTIVE_THREAD_PERCENTAGE=29\n" +
+				"a.log": "COLLOC_GPU_MEMORY_MIB=20480\nCUDA_DEVICE_ORDER=PCI_BUS_ID\n" +
 					"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=20480M\nCUDA_MPS_PIPE_DIRECTORY=WORK/1/pipe\nCUDA_VISIBLE_DEVICES=" + tt.sees + "\n",
 				"b.log":   "CUDA_DEVICE_ORDER=PCI_BUS_ID\nCUDA_MPS_PIPE_DIRECTORY=WORK/1/pipe\nCUDA_VISIBLE_DEVICES=" + tt.sees + "\n",
 				"c.log":   "CUDA_DEVICE_ORDER=PCI_BUS_ID\nCUDA_VISIBLE_DEVICES=" + first + "\n",
@@ -85,36 +83,12 @@ func TestScriptMPSTerm(t *testing.T) {
 	}
 }
 
-func TestArrayRuns(t *testing.T) {
-	sets := []Set{
-		{Mechanism: profile.TimeSlice, Tasks: []Task{sh("a", "echo $CUDA_VISIBLE_DEVICES"), sh("b", "exit 3")}},
-		{Tasks: []Task{sh("c", "echo c")}},
-		{Mechanism: profile.MPS, Tasks: []Task{sh("d", "exit 8")}},
-	}
-	job, err := Array(sets, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if job.Request.Array != "0-2" || job.Request.CPUsPerTask != 2 {
-		t.Errorf("the job asks for %+v, want indices 0-2 and 2 CPUs", job.Request)
-	}
-	for index, want := range map[string]int{"0": 3, "1": 0, "2": 8, "3": 1, "": 1} {
-		b := newBench(t, job, "SLURM_ARRAY_TASK_ID="+index, "SLURM_ARRAY_JOB_ID=41")
-		b.end(want)
-		for name, of := range map[string]string{"a": "0", "b": "0", "c": "1", "d": "2"} {
-			if _, err := os.Stat(filepath.Join(b.dir, name+".log")); (err == nil) != (of == index) {
-				t.Errorf("element %q: task %s ran: %t", index, name, err == nil)
-			}
-		}
-	}
-}
-
 func TestStepsRun(t *testing.T) {
 	tasks := []Task{sh("a", "echo $CUDA_VISIBLE_DEVICES $OMP_NUM_THREADS"), sh("b", "exit 2")}
 	for i := range tasks {
 		tasks[i].CPUs, tasks[i].GPUs, tasks[i].Memory = 4, 1-i, profile.GiB+1
 	}
-	job, err := Steps(tasks, &Options{StopOnFailure: false})
+	job, err := Steps(tasks, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

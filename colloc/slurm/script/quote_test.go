@@ -127,7 +127,11 @@ func TestScriptHostile(t *testing.T) {
 		b := &hostileBench{t: t, dir: dir}
 		b.make(task, self)
 		b.run(task, steps)
-		b.compare(task)
+		gpu := "0"
+		if steps {
+			gpu = "by-srun"
+		}
+		b.compare(task, gpu)
 	})
 }
 
@@ -156,7 +160,11 @@ func (b *hostileBench) make(task Task, self string) {
 
 func (b *hostileBench) run(task Task, steps bool) {
 	b.t.Helper()
-	job, err := Shared([]Set{{Mechanism: profile.TimeSlice, Tasks: []Task{task}}}, &Options{Steps: steps})
+	job, err := Shared([]Set{{Mechanism: profile.TimeSlice, Tasks: []Task{task}}}, nil)
+	if steps {
+		task.Memory = profile.GiB
+		job, err = Steps([]Task{task}, nil)
+	}
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -177,7 +185,7 @@ func (b *hostileBench) run(task Task, steps bool) {
 	}
 }
 
-func (b *hostileBench) compare(task Task) {
+func (b *hostileBench) compare(task Task, gpu string) {
 	b.t.Helper()
 	text, err := os.ReadFile(filepath.Join(b.dir, "dump"))
 	if err != nil {
@@ -194,7 +202,7 @@ func (b *hostileBench) compare(task Task) {
 		b.t.Fatalf("folder is %q, want %q", got.Dir, want)
 	}
 	env := bytesToStrings(got.Env)
-	for _, want := range append(slices.Clone(task.Env), "CUDA_VISIBLE_DEVICES=0") {
+	for _, want := range append(slices.Clone(task.Env), "CUDA_VISIBLE_DEVICES="+gpu) {
 		if !slices.Contains(env, want) {
 			b.t.Fatalf("%q is not in the environment:\n%q", want, env)
 		}
@@ -218,7 +226,7 @@ func TestHeaderRefuses(t *testing.T) {
 	for _, bad := range []string{"a b", "a\nb", "a'b", `a"b`, `a\b`, "a#b", "$HOME", "`x`", "é", "\x00", "\x7f", "a\tb"} {
 		for field, r := range map[string]Request{
 			"Name": {Name: bad}, "Account": {Account: bad}, "Partition": {Partition: bad}, "QOS": {QOS: bad}, "Reservation": {Reservation: bad},
-			"Constraint": {Constraint: bad}, "NodeList": {NodeList: bad}, "Output": {Output: bad}, "Array": {Array: bad}, "Comment": {Comment: bad},
+			"Constraint": {Constraint: bad}, "NodeList": {NodeList: bad}, "Output": {Output: bad}, "Comment": {Comment: bad},
 		} {
 			_, err := r.Header()
 			if want := fmt.Sprintf("slurm: request: %s is %q: ", field, bad); err == nil || !strings.HasPrefix(err.Error(), want) {

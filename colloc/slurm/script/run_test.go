@@ -199,7 +199,6 @@ func TestScriptRuns(t *testing.T) {
 	}{
 		{name: "all well", sets: together(sh("a", "echo 1; echo 2 >&2"), sh("b", "echo $CUDA_VISIBLE_DEVICES")), logs: map[string]string{"a": "1\n2\n", "b": "3\n"}},
 		{name: "each its GPU", sets: apart(sh("a", "echo $CUDA_VISIBLE_DEVICES"), sh("b", "echo $CUDA_VISIBLE_DEVICES")), logs: map[string]string{"a": "3\n", "b": "5\n"}},
-		{name: "a step its GPU too", sets: apart(sh("a", "echo $CUDA_VISIBLE_DEVICES"), sh("b", "echo $CUDA_VISIBLE_DEVICES")), o: Options{Steps: true}, logs: map[string]string{"a": "3\n", "b": "5\n"}},
 		{name: "the first failure counts", sets: together(sh("a", ":"), sh("b", "exit 5"), sh("c", "exit 7")), want: 5},
 		{name: "killed by a signal", sets: together(sh("a", "kill -KILL $$")), want: 137},
 		{name: "no such program", sets: []Set{{Tasks: []Task{{Name: "a", Command: []string{"no-such-program"}}}}}, want: 127},
@@ -207,9 +206,6 @@ func TestScriptRuns(t *testing.T) {
 		{name: "log cannot be written", sets: []Set{{Tasks: []Task{{Name: "a", Command: []string{"true"}, Log: "nowhere/x"}}}}, want: 1},
 		{name: "children left running", sets: together(sh("a", `(exec 2>/dev/null; trap 'echo told; exit' TERM; echo ready >up; while :; do sleep 0.1; done) & read -r line <up; exit 3`)), want: 3, logs: map[string]string{"a": "told\n"}},
 		{name: "the others run on", sets: together(sh("a", "exit 4"), sh("b", "echo done")), want: 4, logs: map[string]string{"b": "done\n"}},
-		{name: "the others are stopped", sets: together(sh("a", saves("TERM", 9)), sh("b", "read -r line <>up; exit 4")), o: Options{StopOnFailure: true}, want: 4, logs: map[string]string{"a": ""}},
-		{name: "stopped as steps", sets: together(sh("a", forEver), sh("b", "read -r line <>up; exit 4")), o: Options{StopOnFailure: true, Steps: true}, want: 4},
-		{name: "no failure to stop for", sets: together(sh("a", ":"), sh("b", ":")), o: Options{StopOnFailure: true}},
 		{name: "a setup line fails", sets: apart(sh("a", ":")), o: Options{Setup: "true\nmodule_load nothere\ntrue"}, want: 127},
 		{name: "a setup line may fail", sets: apart(sh("a", ":")), o: Options{Setup: "f() { false; true; }\nf\nfalse || true\nif false; then :; fi"}, want: 0},
 		{name: "no GPUs", sets: apart(sh("a", ":")), o: Options{Setup: "CUDA_VISIBLE_DEVICES=NoDevFiles"}, want: 1},
@@ -237,6 +233,7 @@ func TestScriptSignals(t *testing.T) {
 	tests := []struct {
 		name   string
 		tasks  []Task
+		steps  bool
 		o      Options
 		signal os.Signal
 		want   int
@@ -245,13 +242,12 @@ func TestScriptSignals(t *testing.T) {
 		{name: "TERM", tasks: []Task{sh("a", forEver), sh("b", forEver)}, signal: syscall.SIGTERM, want: 143},
 		{name: "TERM, with time to save", tasks: []Task{sh("a", graceful), sh("b", graceful)}, signal: syscall.SIGTERM, want: 143, saved: "saved\nsaved\n"},
 		{name: "TERM to the grandchildren", tasks: []Task{sh("a", "bash -c '"+strings.ReplaceAll(graceful, "'", `'\''`)+"'; :")}, signal: syscall.SIGTERM, want: 143, saved: "saved\n"},
-		{name: "TERM, steps", tasks: []Task{sh("a", graceful)}, o: Options{Steps: true}, signal: syscall.SIGTERM, want: 143, saved: "saved\n"},
-		{name: "TERM, stop on failure", tasks: []Task{sh("a", forEver), sh("b", graceful)}, o: Options{StopOnFailure: true}, signal: syscall.SIGTERM, want: 143, saved: "saved\n"},
+		{name: "TERM, steps", tasks: []Task{sh("a", graceful)}, steps: true, signal: syscall.SIGTERM, want: 143, saved: "saved\n"},
 		{name: "INT", tasks: []Task{sh("a", saves("INT", 3))}, signal: syscall.SIGINT, want: 130},
 		{name: "USR1: saves and ends well", tasks: []Task{sh("a", saves("USR1", 0))}, signal: syscall.SIGUSR1, saved: "saved\n"},
 		{name: "USR1: saves and fails later", tasks: []Task{sh("a", saves("USR1", 6))}, signal: syscall.SIGUSR1, want: 6, saved: "saved\n"},
 		{name: "USR2", tasks: []Task{sh("a", saves("USR2", 0))}, o: Options{Request: Request{Signal: "USR2"}}, signal: syscall.SIGUSR2, saved: "saved\n"},
-		{name: "HUP, steps", tasks: []Task{sh("a", saves("HUP", 6))}, o: Options{Steps: true, Request: Request{Signal: "HUP"}}, signal: syscall.SIGHUP, want: 6, saved: "saved\n"},
+		{name: "HUP, steps", tasks: []Task{sh("a", saves("HUP", 6))}, steps: true, o: Options{Request: Request{Signal: "HUP"}}, signal: syscall.SIGHUP, want: 6, saved: "saved\n"},
 		{name: "USR1 beside another", tasks: []Task{sh("a", saves("USR1", 0))}, o: Options{Request: Request{Signal: "URG"}}, signal: syscall.SIGUSR1, saved: "saved\n"},
 		{name: "TERM as the warning", tasks: []Task{sh("a", graceful)}, o: Options{Request: Request{Signal: "TERM"}}, signal: syscall.SIGTERM, want: 143, saved: "saved\n"},
 		{name: "USR1: unknown to the task", tasks: []Task{sh("a", forEver)}, signal: syscall.SIGUSR1, want: 138},
@@ -260,6 +256,10 @@ func TestScriptSignals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			set := Set{Mechanism: profile.TimeSlice, Tasks: tt.tasks}
 			job, err := Shared([]Set{set}, &tt.o)
+			if tt.steps {
+				tt.tasks[0].Memory = profile.GiB
+				job, err = Steps(tt.tasks, &tt.o)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

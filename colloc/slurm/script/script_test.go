@@ -18,8 +18,8 @@ func TestHeader(t *testing.T) {
 	r := Request{
 		Name: "a", Account: "b", Partition: "c", QOS: "d", Reservation: "e", Constraint: "f&g|h", NodeList: "g[1-3,5]",
 		Nodes: 2, TasksPerNode: 3, CPUsPerTask: 4, Memory: 5*profile.GiB + 1, Gres: []site.Gres{{Name: "gpu", Type: "a100", Count: 2}, {Name: "shard", Type: "", Count: 8}},
-		Time: 49*time.Hour + 30*time.Minute + time.Millisecond, Warn: 90 * time.Second, Output: "log/%x-%A_%a.out", Array: "0-9%2",
-		Requeue: true, Exclusive: true, Comment: "colloc:x",
+		Time: 49*time.Hour + 30*time.Minute + time.Millisecond, Warn: 90 * time.Second, Output: "log/%x-%A_%a.out",
+		Requeue: true, Comment: "colloc:x",
 	}
 	got, err := r.Header()
 	if err != nil {
@@ -40,10 +40,8 @@ func TestHeader(t *testing.T) {
 #SBATCH --time=2-01:30:01
 #SBATCH --signal=B:USR1@90
 #SBATCH --output=log/%x-%A_%a.out
-#SBATCH --array=0-9%2
 #SBATCH --requeue
 #SBATCH --open-mode=append
-#SBATCH --exclusive
 #SBATCH --comment=colloc:x
 `
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -131,32 +129,18 @@ func TestScriptFaults(t *testing.T) {
 		{name: "memory", sets: set(with(func(t *Task) { t.Memory = -1 })), want: `Memory is -1`},
 		{name: "huge memory", sets: set(with(func(t *Task) { t.GPUMemory = math.MaxInt64 })), want: `GPUMemory 9223372036854775807 bytes`},
 		{name: "some memory", sets: set(with(func(t *Task) { t.Memory = 1 }), sh("b", ":")), want: `1 of 2 tasks state their Memory`},
-		{name: "threads", sets: set(with(func(t *Task) { t.Threads = math.NaN() })), want: `Threads is NaN`},
 		{name: "log folder", sets: set(ok), o: Options{LogDir: "\x00"}, want: `LogDir holds a NUL`},
-		{name: "limit", sets: set(ok), o: Options{Limit: -1}, want: `Limit is -1`},
 		{name: "too few CPUs", sets: set(with(func(t *Task) { t.CPUs = 3 })), o: Options{Request: Request{CPUsPerTask: 2}}, want: `CPUsPerTask is 2, but the tasks need 3`},
 		{name: "too little memory", sets: set(with(func(t *Task) { t.Memory = 3 * profile.GiB })), o: Options{Request: Request{Memory: profile.GiB}}, want: `Memory is 1 GiB, but the tasks need 3 GiB`},
 		{name: "too few GPUs", sets: append(set(ok), set(sh("b", ":"))...), o: Options{Request: Request{Gres: []site.Gres{{Name: "gpu", Type: "", Count: 1}}}}, want: `Gres has 1 GPUs on each node, but the tasks need 2`},
 		{name: "nodes", sets: set(ok), o: Options{Request: Request{Nodes: 2}}, want: `Nodes is 2, but the script is made for 1`},
-		{name: "no headroom", sets: set(with(func(t *Task) { t.GPUMemory = 20 * profile.GiB }), Task{Name: "b", Command: []string{"true"}, GPUMemory: 17 * profile.GiB}), o: Options{GPUMemory: 40 * profile.GiB}, want: `set 0 reserves 37 GiB, but a GPU of 40 GiB offers 36 GiB`},
 		{name: "header", sets: set(ok), o: Options{Request: Request{Name: "a b"}}, want: `Name is "a b"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Shared(tt.sets, &tt.o)
 			wantError(t, err, tt.want)
-			_, err = Array(tt.sets, &tt.o)
-			if tt.name != "too few GPUs" { // an element needs one
-				wantError(t, err, tt.want)
-			}
 		})
 	}
-	if _, err := Array(set(with(func(t *Task) { t.Threads = 1 })), &Options{MaxArraySize: 1}); err != nil {
-		t.Errorf("all of a GPU's threads, and an array of one: %v", err)
-	}
-	_, err := Array(apart(make([]Task, 1002)...), nil)
-	wantError(t, err, "slurm: array: 1002 sets, but the site's MaxArraySize is 1001")
-	_, err = Array(set(ok), &Options{Request: Request{Array: "1-2"}})
-	wantError(t, err, `Array is "1-2", but it follows from the sets`)
 }
 
 // TestMostMemory: a task may ask for as much as the bound says, and is asked for to the MiB.
@@ -198,7 +182,6 @@ func TestStepsFaults(t *testing.T) {
 	}{
 		{"nothing", "there are no tasks", nil, Request{}},
 		{"memory", `task 0 ("c"): Memory is 0`, []Task{sh("c", ":")}, Request{}},
-		{"threads", `Threads is 0.5, but the task does not share`, []Task{{Name: "a", Command: []string{"x"}, Memory: 1, Threads: 0.5}}, Request{}},
 		{"sum of CPUs", "CPUsPerTask is 5, but the tasks need 6", both, Request{CPUsPerTask: 5}},
 		{"sum of memory", "Memory is 1.5 GiB, but the tasks need 2 GiB", both, Request{Memory: 3 * profile.GiB / 2}},
 		{"sum of GPUs", "Gres has 2 GPUs on each node, but the tasks need 3", both, Request{Gres: []site.Gres{{Name: "gpu", Type: "a100", Count: 2}}}},
@@ -232,7 +215,7 @@ func TestGangFaults(t *testing.T) {
 		{"GPUs", "1 nodes with 0 GPUs each", Gang{Task: task}},
 		{"launcher", "launcher 7 is none", Gang{Task: task, GPUs: 1, Launcher: 7}},
 		{"task", "Command is empty", Gang{Task: Task{Name: "a"}, GPUs: 1}},
-		{"shares", "GPUs and Threads must be 0", Gang{Task: Task{Name: "a", Command: []string{"a"}, GPUs: 1}, GPUs: 1}},
+		{"shares", "the task's GPUs must be 0", Gang{Task: Task{Name: "a", Command: []string{"a"}, GPUs: 1}, GPUs: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Distributed(tt.gang, nil)

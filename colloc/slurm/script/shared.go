@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
@@ -16,11 +14,9 @@ import (
 // a set run side by side on its GPU, by turns or under an MPS daemon that the
 // script starts for that GPU alone, in a private directory, and stops.
 //
-// Each task is a process group of its own, or with [Options].Steps a job step.
-// The script passes TERM, INT and USR1 on to all of them, waits for every one,
+// Each task is a process group of its own. The script passes TERM, INT and USR1 on to all of them, waits for every one,
 // prints its exit code, and ends with 143 after TERM (130 after INT), else with
-// the first exit code that is not 0, in the order of the tasks. With
-// [Options].StopOnFailure that is the first in time.
+// the first exit code that is not 0, in the order of the tasks.
 //
 // Device memory: under MPS the driver refuses a task more than its GPUMemory.
 // Otherwise nothing fences it. TensorFlow and JAX are told to allocate only
@@ -36,18 +32,18 @@ func Shared(sets []Set, o *Options) (Job, error) {
 	tasks := allTasks(sets)
 	need := sum(tasks)
 	need.Gres = []site.Gres{{Name: "gpu", Count: len(sets)}}
-	request, err := finish(&opt, need, checkSets(sets), checkTasks(tasks), opt.checkMemory(sets))
+	request, err := finish(&opt, need, checkSets(sets), checkTasks(tasks))
 	if err != nil {
 		return Job{}, err
 	}
 	b := &body{options: &opt}
-	b.sets(sets, fmt.Sprintf("GPUs of one node: %d, tasks: %d.", len(sets), len(tasks)), len(sets))
+	b.sets(sets, tasks)
 	ordinal := 0
 	for i := range sets {
-		b.startSet("", &sets[i], i, ordinal, &request)
+		b.startSet(&sets[i], i, ordinal)
 		ordinal += len(sets[i].Tasks)
 	}
-	if slices.ContainsFunc(tasks, func(t Task) bool { return t.Peak }) && !opt.Steps {
+	if slices.ContainsFunc(tasks, func(t Task) bool { return t.Peak }) {
 		b.printf("%s", framePeak)
 	}
 	b.tail()
@@ -85,77 +81,34 @@ func checkSets(sets []Set) error {
 	return errors.Join(errs...)
 }
 
-// headroom is what a set leaves free of a GPU: contexts, and what allocators
-// waste.
-const headroom = 0.1
-
-// checkMemory holds what sets reserve against the GPU.
-func (o *Options) checkMemory(sets []Set) error {
-	usable := colloc.Usable(o.GPUMemory, headroom)
-	var errs []error
-	for i, s := range sets {
-		var total profile.Bytes
-		for _, t := range s.Tasks {
-			total += min(max(t.GPUMemory, 0), maxMemory)
-		}
-		if o.GPUMemory > 0 && total > usable {
-			errs = append(errs, fmt.Errorf("slurm: set %d reserves %v, but a GPU of %v offers %v: take a task out, or lower its GPUMemory", i, total, o.GPUMemory, usable))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // sets writes everything of a script before the tasks start.
-func (b *body) sets(sets []Set, about string, gpus int) {
-	mps := false
-	for _, s := range sets {
-		mps = mps || s.daemon()
-	}
-	b.head(about, b.options.Steps, mps)
+func (b *body) sets(sets []Set, tasks []Task) {
+	b.head(fmt.Sprintf("GPUs of one node: %d, tasks: %d.", len(sets), len(tasks)), false, slices.ContainsFunc(sets, func(s Set) bool { return s.daemon() }))
 	for _, s := range sets {
 		for i := range s.Tasks {
 			t := &s.Tasks[i]
 			b.function(t, role{gpu: true, shared: len(s.Tasks) > 1 || s.Neighbours, mps: s.Mechanism == profile.MPS, threads: t.cpus()})
 		}
 	}
-	b.printf(frameGPUs, gpus)
+	b.printf(frameGPUs, len(sets))
 	if s := &sets[0]; s.Neighbours && s.Tasks[0].GPUMemory >= profile.MiB {
 		b.printf(frameRoom, int64(s.Tasks[0].GPUMemory/profile.MiB))
 	}
-	b.logs(allTasks(sets))
+	b.logs(tasks)
 }
 
 // startSet starts the tasks of one set; ordinal is the number of its first.
-func (b *body) startSet(indent string, s *Set, gpu, ordinal int, r *Request) {
+func (b *body) startSet(s *Set, gpu, ordinal int) {
 	device := fmt.Sprintf(`"${gpus[%d]}"`, gpu)
-	b.printf("%s# GPU %d: %v\n", indent, gpu, s.Mechanism)
+	b.printf("# GPU %d: %v\n", gpu, s.Mechanism)
 	if s.daemon() {
-		b.printf("%smps %d %s\n", indent, gpu, device)
+		b.printf("mps %d %s\n", gpu, device)
 		device = `"$client"`
 	}
 	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		command := "task_" + strconv.Itoa(ordinal+i) + " " + device
-		if b.options.Steps {
-			command = "step " + command + " " + overlap(t, r)
-		}
-		b.start(indent, t, ordinal+i, command)
+		b.start(&s.Tasks[i], ordinal+i, "task_"+strconv.Itoa(ordinal+i)+" "+device)
 	}
 	if s.daemon() {
-		b.printf("%sunset CUDA_MPS_PIPE_DIRECTORY\n", indent)
+		b.printf("unset CUDA_MPS_PIPE_DIRECTORY\n")
 	}
-}
-
-// overlap returns srun's options for a task that shares its GPU. Each step asks
-// for all GPUs of the job and picks by CUDA_VISIBLE_DEVICES: steps that overlap
-// and ask for one would all get the first.
-func overlap(t *Task, r *Request) string {
-	args := []string{"--overlap", "--nodes=1", "--ntasks=1", "--cpus-per-task=" + strconv.Itoa(t.cpus())}
-	if t.Memory > 0 {
-		args = append(args, "--mem="+megabytes(t.Memory))
-	}
-	if gres, err := gresList(r.Gres); err == nil && gres != "" {
-		args = append(args, "--gres="+gres)
-	}
-	return strings.Join(args, " ")
 }

@@ -31,9 +31,6 @@ func Steps(tasks []Task, o *Options) (Job, error) {
 		if t.Memory == 0 {
 			errs = append(errs, fmt.Errorf("slurm: task %d (%q): Memory is 0: a step without --mem takes all memory of the job, and the others wait", i, t.Name))
 		}
-		if t.Threads != 0 {
-			errs = append(errs, fmt.Errorf("slurm: task %d (%q): Threads is %v, but the task does not share its GPUs", i, t.Name, t.Threads))
-		}
 	}
 	if len(tasks) == 0 {
 		errs = append(errs, errors.New("slurm: there are no tasks: nothing to run"))
@@ -53,7 +50,7 @@ func Steps(tasks []Task, o *Options) (Job, error) {
 	b.printf("\n")
 	b.logs(tasks)
 	for i := range tasks {
-		b.start("", &tasks[i], i, "step task_"+strconv.Itoa(i)+" '' "+private(&tasks[i], &opt))
+		b.start(&tasks[i], i, "step task_"+strconv.Itoa(i)+" '' "+private(&tasks[i]))
 	}
 	b.tail()
 	return Job{Request: request, Body: b.text.String()}, nil
@@ -74,16 +71,12 @@ func finish(o *Options, need Request, errs ...error) (Request, error) {
 }
 
 // private returns srun's options for a step that shares nothing.
-func private(t *Task, o *Options) string {
-	exact := "--exact"
-	if o.OldSteps {
-		exact = "--exclusive"
-	}
+func private(t *Task) string {
 	gres := "--gres=none" // otherwise a step gets all GPUs of the job
 	if t.GPUs > 0 {
 		gres = "--gres=gpu:" + strconv.Itoa(t.GPUs)
 	}
 	return strings.Join([]string{
-		exact, "--nodes=1", "--ntasks=1", "--cpus-per-task=" + strconv.Itoa(t.cpus()), "--mem=" + megabytes(t.Memory), gres,
+		"--exact", "--nodes=1", "--ntasks=1", "--cpus-per-task=" + strconv.Itoa(t.cpus()), "--mem=" + megabytes(t.Memory), gres,
 	}, " ")
 }

@@ -38,12 +38,8 @@ type Task struct {
 	// MPS it is enforced, see [Shared].
 	GPUMemory profile.Bytes
 	// Peak lets the script of [Shared] say how much memory of its GPU the task holds, by nvidia-smi, whenever it
-	// is more than before: a line "colloc: peak MIB MiB: NAME" in what the script prints. With
-	// [Options].Steps it does nothing.
+	// is more than before: a line "colloc: peak MIB MiB: NAME" in what the script prints.
 	Peak bool
-	// Threads caps, under MPS, the share of the multiprocessors that the task's
-	// kernels fill, in (0, 1]; 0 is no cap.
-	Threads float64
 }
 
 // Set is the tasks that share one GPU.
@@ -69,9 +65,6 @@ type Options struct {
 	// tasks, CPUs, memory, GPUs) may be left zero and is filled in; where it is
 	// set it must suffice.
 	Request Request
-	// GPUMemory is that of one GPU. If it is set, the tasks of a set may reserve
-	// 90 % of it; 0 leaves that to whoever made the sets, as a Planner does.
-	GPUMemory profile.Bytes
 	// Setup is bash code to run before the tasks, such as "module load cuda". It
 	// is used as it is and must not set traps or -e. A line of it that fails ends
 	// the job with its exit code; "|| true" behind it lets it fail.
@@ -83,43 +76,22 @@ type Options struct {
 	// WANDB_RUN_GROUP, and COLLOC_GROUP; empty sets neither. COLLOC_TASK is the
 	// task's name then.
 	Group string
-	// Scratch is a folder of the node, such as "/tmp"; each task of [Shared], [Array]
+	// Scratch is a folder of the node, such as "/tmp"; each task of [Shared]
 	// and [Steps] gets a folder of its own below it, in COLLOC_SCRATCH and TMPDIR,
 	// which goes when the job ends. Empty is none.
 	Scratch string
-	// Steps starts the tasks of [Shared] and [Array] as job steps with srun
-	// --overlap, so that Slurm accounts for each by itself and holds it to its
-	// CPUs and memory. Otherwise they are plain processes of the batch script,
-	// which works everywhere.
-	Steps bool
-	// StopOnFailure ends the other tasks when one fails. Otherwise they run on.
-	StopOnFailure bool
-	// Limit is the number of array elements that run at a time; 0 is no limit.
-	Limit int
-	// MaxArraySize is the site's setting of that name: no index may reach it. 0
-	// means 1001, Slurm's default.
-	MaxArraySize int
-	// OldSteps writes srun --exclusive for --exact, which Slurm has since 20.11.
-	OldSteps bool
 }
 
 // defaults returns a copy that can be changed.
 func (o *Options) defaults() Options {
-	var c Options
-	if o != nil {
-		c = *o
+	if o == nil {
+		return Options{}
 	}
-	if c.MaxArraySize == 0 {
-		c.MaxArraySize = 1001
-	}
-	return c
+	return *o
 }
 
 func (o *Options) check() error {
 	var errs []error
-	if o.Limit < 0 || o.MaxArraySize < 1 {
-		errs = append(errs, fmt.Errorf("slurm: options: Limit is %d and MaxArraySize %d, want 0 or more", o.Limit, o.MaxArraySize))
-	}
 	for _, f := range []struct{ field, value string }{{"Setup", o.Setup}, {"LogDir", o.LogDir}, {"Group", o.Group}, {"Scratch", o.Scratch}} {
 		if strings.ContainsRune(f.value, 0) {
 			errs = append(errs, fmt.Errorf("slurm: options: %s holds a NUL byte", f.field))
@@ -185,9 +157,6 @@ func (t *Task) faults() []error {
 	}
 	if t.Memory < 0 || t.Memory > maxMemory || t.GPUMemory < 0 || t.GPUMemory > maxMemory {
 		add("Memory is %d and GPUMemory %d bytes, want 0 to %v", int64(t.Memory), int64(t.GPUMemory), maxMemory)
-	}
-	if !(t.Threads >= 0 && t.Threads <= 1) {
-		add("Threads is %v, want a share in (0, 1], or 0 for no cap", t.Threads)
 	}
 	return errs
 }

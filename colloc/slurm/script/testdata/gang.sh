@@ -86,7 +86,7 @@ task_0() { # llm
   exec -- torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_id="$SLURM_JOB_ID" --rdzv_endpoint="$MASTER_ADDR:$MASTER_PORT" train.py --zero 3
 }
 
-logs=./${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-0}}
+logs=./${SLURM_JOB_ID:-0}
 start "$logs"-0-llm.log llm step task_0 '' --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=32 --kill-on-bad-exit=1 --gres=gpu:a100:4
 
 for i in "${!pids[@]}"; do

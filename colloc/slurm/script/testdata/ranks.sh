@@ -87,7 +87,7 @@ task_0() { # llm
   exec -- train.py --zero 3
 }
 
-logs=./${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-0}}
+logs=./${SLURM_JOB_ID:-0}
 start "$logs"-0-llm.log llm step task_0 '' --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpus-per-task=8 --kill-on-bad-exit=1 --gres=gpu:a100:4
 
 for i in "${!pids[@]}"; do

@@ -119,7 +119,6 @@ task_0() { # resnet50
   export COLLOC_GPU_MEMORY_MIB=18432
   export TF_FORCE_GPU_ALLOW_GROWTH=true XLA_PYTHON_CLIENT_PREALLOCATE=false
   export CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=18432M
-  export CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=60
   export DATA='/data/image net'
   exec -- python train.py --lr 0.1
 }
@@ -147,7 +146,7 @@ if [ "${#gpus[@]}" -lt 2 ] || [ "${gpus[0]}" = NoDevFiles ]; then
   exit 1
 fi
 export CUDA_DEVICE_ORDER=PCI_BUS_ID # count them as Slurm does
-logs=./${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-0}}
+logs=./${SLURM_JOB_ID:-0}
 # GPU 0: mps
 mps 0 "${gpus[0]}"
 start "$logs"-0-resnet50.log resnet50 task_0 "$client"

@@ -2,11 +2,12 @@
 #SBATCH --job-name=sweep
 #SBATCH --account=vision
 #SBATCH --partition=gpu
+#SBATCH --constraint=a100_80gb&ib
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=12
 #SBATCH --mem=73728M
-#SBATCH --gres=gpu:2
+#SBATCH --gres=gpu:a100:2
 #SBATCH --time=01:30:00
 #SBATCH --signal=B:USR1@60
 # GPUs of one node: 2, tasks: 3.
@@ -119,7 +120,6 @@ task_0() { # resnet50
   export COLLOC_GPU_MEMORY_MIB=18432
   export TF_FORCE_GPU_ALLOW_GROWTH=true XLA_PYTHON_CLIENT_PREALLOCATE=false
   export CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=18432M
-  export CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=60
   export COLLOC_TASK=resnet50 COLLOC_GROUP='it'\''s a sweep' WANDB_RUN_GROUP='it'\''s a sweep'
   export COLLOC_SCRATCH=$scratch/0 TMPDIR=$scratch/0
   mkdir -p -- "$TMPDIR" || exit 1
@@ -156,7 +156,8 @@ if [ "${#gpus[@]}" -lt 2 ] || [ "${gpus[0]}" = NoDevFiles ]; then
   exit 1
 fi
 export CUDA_DEVICE_ORDER=PCI_BUS_ID # count them as Slurm does
-logs=./${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-0}}
+mkdir -p -- ./logs || exit 1
+logs=./logs/${SLURM_JOB_ID:-0}
 # GPU 0: mps
 mps 0 "${gpus[0]}"
 start "$logs"-0-resnet50.log resnet50 task_0 "$client"

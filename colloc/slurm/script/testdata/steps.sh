@@ -96,7 +96,7 @@ task_2() { # "gpt2 \"small\""
   exec -- ./run.sh 'it'\''s $HOME'
 }
 
-logs=./${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-0}}
+logs=./${SLURM_JOB_ID:-0}
 start "$logs"-0-resnet50.log resnet50 step task_0 '' --exact --nodes=1 --ntasks=1 --cpus-per-task=6 --mem=24576M --gres=gpu:1
 start "$logs"-1-bert.log bert step task_1 '' --exact --nodes=1 --ntasks=1 --cpus-per-task=2 --mem=16384M --gres=gpu:1
 start './gpt2 small.log' 'gpt2 "small"' step task_2 '' --exact --nodes=1 --ntasks=1 --cpus-per-task=4 --mem=32768M --gres=gpu:1
