@@ -37,32 +37,3 @@ func instant(s string, loc *time.Location) (time.Time, error) {
 }
 
 const dateTime = "2006-01-02T15:04:05"
-
-// lasting reads [days-]hours:minutes:seconds, minutes:seconds, or whole seconds. What
-// is no length is 0: not said.
-func lasting(s string) time.Duration {
-	days := 0.0
-	if d, rest, ok := strings.Cut(s, "-"); ok {
-		n, err := strconv.ParseUint(d, 10, 20)
-		if err != nil {
-			return 0
-		}
-		days, s = float64(n), rest
-	}
-	seconds := 0.0
-	parts := strings.Split(s, ":")
-	if len(parts) > 3 {
-		return 0
-	}
-	for _, part := range parts {
-		v, err := strconv.ParseFloat(part, 64)
-		if err != nil || !(v >= 0 && v < 1e10) {
-			return 0
-		}
-		seconds = seconds*60 + v
-	}
-	if seconds += days * 24 * 3600; seconds > 100*365*24*3600 {
-		return 0
-	}
-	return time.Duration(seconds * float64(time.Second))
-}

@@ -260,7 +260,7 @@ func (t *table) job(key string) (*row, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("job %s: %w", clip(key), err)
 	}
-	r.elapsed = lasting(t.get(elapsed))
+	r.elapsed = site.Duration(t.get(elapsed))
 	if err := t.hardware(r); err != nil {
 		return nil, fmt.Errorf("job %s: %w", clip(key), err)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"example.com/colloc/colloc/slurm/site"
-	"example.com/colloc/profile"
 )
 
 // maxGPUs is more than any job has.
@@ -29,19 +28,9 @@ func gpusOf(list string) (gpus int, product string, shares bool) {
 	return min(gpus, maxGPUs), product, shares
 }
 
-// saw puts what a step used into what was seen of its job. Of several steps the busiest
-// and the largest count. Usage of all tasks together falls on all GPUs evenly.
+// saw puts what a step used into what was seen of its job.
 func (j *Job) saw(most, mean, total site.Used) {
-	busy, ok := total.Busy.Get()
-	if ok {
-		busy /= float64(max(1, j.GPUs))
-	} else {
-		busy, ok = mean.Busy.Get()
-	}
-	if ok && busy >= j.Seen.GPUBusy.Or(0) {
-		j.Seen.GPUBusy = profile.Some(min(busy, 1))
-	}
-	if peak, ok := most.Memory.Get(); ok && peak > j.Seen.Memory.Or(0) {
-		j.Seen.Memory = profile.Some(peak)
-	}
+	u := site.Used{Busy: j.Seen.GPUBusy, Memory: j.Seen.Memory}
+	u.Saw(most, mean, total, j.GPUs)
+	j.Seen.GPUBusy, j.Seen.Memory = u.Busy, u.Memory
 }

@@ -98,41 +98,32 @@ func (r *jsonRecord) info() (JobInfo, error) {
 		}
 	}
 	info.Eligible, info.Elapsed = r.Time.Eligible.time(), time.Duration(r.Time.Elapsed.count())*time.Second
-	r.used(&info)
+	gpus, _, _ := CountGPUs(info.Asked)
+	var seen Used // where jobacct_gather watches GPUs
+	for i := range r.Steps {
+		u := &r.Steps[i].Tres.Used
+		seen.Saw(used(u.Most), used(u.Mean), used(u.Total), gpus)
+	}
+	info.GPUBusy, info.GPUMemory = seen.Busy, seen.Memory
 	var err error
 	info.Nodes, err = ExpandNodes(nothing(string(r.Nodes)))
 	return info, err
 }
 
-// used is how busy the job kept its GPUs, where jobacct_gather watches them: of its steps
-// the busiest and the largest.
-func (r *jsonRecord) used(info *JobInfo) {
-	gpus, _, _ := CountGPUs(info.Asked)
-	for i := range r.Steps {
-		u := &r.Steps[i].Tres.Used
-		busy, ok := amountOf(u.Total, "gpuutil")
-		if ok {
-			busy /= float64(max(1, gpus))
-		} else {
-			busy, ok = amountOf(u.Mean, "gpuutil")
-		}
-		if share := min(busy/100, 1); ok && share >= info.GPUBusy.Or(0) {
-			info.GPUBusy = profile.Some(share)
-		}
-		if peak, ok := amountOf(u.Most, "gpumem"); ok && profile.BytesOf(peak) >= info.GPUMemory.Or(0) {
-			info.GPUMemory = profile.Some(profile.BytesOf(peak))
-		}
-	}
-}
-
-// amountOf finds the count of a generic resource.
-func amountOf(list []counted, name text) (float64, bool) {
+// used is the GPUs' part in a list.
+func used(list []counted) (u Used) {
 	for _, c := range list {
-		if c.Type == "gres" && c.Name == name && c.Count.set && c.Count.value >= 0 {
-			return c.Count.value, true
+		if c.Type != "gres" || !c.Count.set || c.Count.value < 0 {
+			continue
+		}
+		switch c.Name {
+		case "gpuutil":
+			u.Busy = profile.Some(c.Count.value / 100)
+		case "gpumem":
+			u.Memory = profile.Some(profile.BytesOf(c.Count.value))
 		}
 	}
-	return 0, false
+	return u
 }
 
 // Ran returns how long a job that is over ran, without the time in the queue; 0

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"example.com/colloc/profile"
@@ -224,29 +223,8 @@ func tresMemory(list string) profile.Bytes {
 	return 0
 }
 
-// slurmBytes reads 100M, 62.50G and 2T; a number without a unit counts MiB.
-// What it cannot read is 0.
+// slurmBytes reads 100M, 62.50G and 2T; a number without a unit counts MiB. What is no amount is 0.
 func slurmBytes(s string) profile.Bytes {
-	unit := float64(profile.MiB)
-	if s != "" {
-		switch s[len(s)-1] {
-		case 'K':
-			unit = float64(profile.KiB)
-		case 'M':
-		case 'G':
-			unit = float64(profile.GiB)
-		case 'T':
-			unit = 1024 * float64(profile.GiB)
-		case 'P':
-			unit = 1024 * 1024 * float64(profile.GiB)
-		default:
-			s += "M"
-		}
-		s = s[:len(s)-1]
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(v >= 0) || v*unit >= math.MaxInt64 {
-		return 0
-	}
-	return profile.Bytes(v * unit)
+	b, _ := amount(s, profile.MiB)
+	return b
 }

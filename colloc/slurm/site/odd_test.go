@@ -53,8 +53,8 @@ func TestParseForecast(t *testing.T) {
 	}
 }
 
-// TestSlurmDuration: every form of a time limit.
-func TestSlurmDuration(t *testing.T) {
+// TestDuration: every form of a length.
+func TestDuration(t *testing.T) {
 	for printed, want := range map[string]time.Duration{
 		"1-02:03:04": 26*time.Hour + 3*time.Minute + 4*time.Second,
 		"1-02:03":    26*time.Hour + 3*time.Minute,
@@ -62,9 +62,10 @@ func TestSlurmDuration(t *testing.T) {
 		"10-02":      242 * time.Hour,
 		"02:03:04":   2*time.Hour + 3*time.Minute + 4*time.Second,
 		"03:04":      3*time.Minute + 4*time.Second,
-		"UNLIMITED":  0, "x-01": 0, "1:2:3:4": 0, "1-x": 0, "": 0,
+		"UNLIMITED":  0, "x-01": 0, "1:2:3:4": 0, "1-x": 0, "": 0, "1e300": 0, "-1": 0,
+		"90": 90 * time.Second, "10:00.500": 10*time.Minute + 500*time.Millisecond,
 	} {
-		if got := slurmDuration(printed); got != want {
+		if got := Duration(printed); got != want {
 			t.Errorf("%q is %v, want %v", printed, got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,38 +120,34 @@ func slurmTime(s string) time.Time {
 	return t
 }
 
-// slurmDuration reads 1-02:03:04, 02:03:04 and 03:04; 0 for UNLIMITED and for
-// what is none.
-func slurmDuration(s string) time.Duration {
+// Duration reads 1-02:03:04, 02:03:04, 03:04.5 and 90, which is seconds; days-hours[:minutes], too. What is no length, as
+// UNLIMITED, or longer than a century is 0.
+func Duration(s string) time.Duration {
 	days, clock, hasDays := strings.Cut(s, "-")
 	if !hasDays {
 		days, clock = "0", s
 	}
 	parts := strings.Split(clock, ":")
-	if len(parts) > 3 {
+	whole, err := strconv.ParseUint(days, 10, 16)
+	if err != nil || len(parts) > 3 {
 		return 0
 	}
-	total, err := strconv.ParseUint(days, 10, 16)
-	if err != nil {
-		return 0
-	}
-	seconds := int64(total) * 86400
-	unit := int64(1)
+	total, unit := float64(whole)*86400, 1.0
 	if hasDays && len(parts) < 3 { // days-hours[:minutes]
-		unit = int64(60)
-		if len(parts) == 1 {
-			unit = 3600
-		}
+		unit = math.Pow(60, float64(3-len(parts)))
 	}
 	for _, part := range slices.Backward(parts) {
-		n, err := strconv.ParseUint(part, 10, 24)
-		if err != nil {
+		n, err := strconv.ParseFloat(part, 64)
+		if err != nil || !(n >= 0 && n < 1e10) {
 			return 0
 		}
-		seconds += int64(n) * unit
+		total += n * unit
 		unit *= 60
 	}
-	return time.Duration(seconds) * time.Second
+	if total > 100*365*86400 {
+		return 0
+	}
+	return time.Duration(total * float64(time.Second))
 }
 
 // ParsePartitions reads what scontrol show partition prints, as every version
@@ -166,7 +163,7 @@ func ParsePartitions(printed string) []Partition {
 			case "State":
 				p.Down = f.value != "UP"
 			case "MaxTime":
-				p.MaxTime = slurmDuration(f.value)
+				p.MaxTime = Duration(f.value)
 			case "MaxNodes":
 				p.MaxNodes = leading(f.value)
 			case "DefMemPerCPU":

@@ -32,10 +32,27 @@ func ParseUsage(data []byte) (map[JobID]profile.Bytes, error) {
 	return peaks, nil
 }
 
-// Used is what a step used of its GPUs, as far as the site watches them.
+// Used is what a step used of its GPUs, or a job, as far as the site watches them.
 type Used struct {
-	Busy   profile.Opt[float64] // a share: of one GPU, or of all in a total
+	Busy   profile.Opt[float64] // a share of the time: of one GPU, or of all in a total
 	Memory profile.Opt[profile.Bytes]
+}
+
+// Saw takes in a step of a job with so many GPUs: what one task used at most and on average, and all together. Of several
+// steps the busiest and the largest count. What all used together falls on all GPUs evenly.
+func (u *Used) Saw(most, mean, total Used, gpus int) {
+	busy, ok := total.Busy.Get()
+	if ok {
+		busy /= float64(max(1, gpus))
+	} else {
+		busy, ok = mean.Busy.Get()
+	}
+	if ok && busy >= u.Busy.Or(0) {
+		u.Busy = profile.Some(min(busy, 1))
+	}
+	if peak, ok := most.Memory.Get(); ok && peak > u.Memory.Or(0) {
+		u.Memory = profile.Some(peak)
+	}
 }
 
 // UsedOf reads the GPUs' part in a list of what a step used: gres/gpuutil=87,gres/gpumem=1234M.
@@ -48,7 +65,7 @@ func UsedOf(list string) (u Used) {
 				u.Busy = profile.Some(v / 100)
 			}
 		case "gres/gpumem":
-			if v, ok := usedBytes(value); ok && v >= u.Memory.Or(0) {
+			if v, ok := amount(value, 1); ok && v >= u.Memory.Or(0) && v < 1<<50 {
 				u.Memory = profile.Some(v)
 			}
 		}
@@ -56,14 +73,17 @@ func UsedOf(list string) (u Used) {
 	return u
 }
 
-// usedBytes reads 1234M and 1.5G; without a unit it is bytes.
-func usedBytes(s string) (profile.Bytes, bool) {
-	unit := 1.0
+// amount reads 1234M and 1.5G, and a number without a unit as so many of one; false for what is none.
+func amount(s string, one profile.Bytes) (profile.Bytes, bool) {
+	unit := float64(one)
 	if s != "" {
 		if i := strings.IndexByte("KMGTP", s[len(s)-1]); i >= 0 {
 			unit, s = math.Pow(1024, float64(i+1)), s[:len(s)-1]
 		}
 	}
 	v, err := strconv.ParseFloat(s, 64)
-	return profile.BytesOf(v * unit), err == nil && v*unit < 1<<50
+	if err != nil || !(v >= 0) || v*unit >= math.MaxInt64 {
+		return 0, false
+	}
+	return profile.Bytes(v * unit), true
 }
