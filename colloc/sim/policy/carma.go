@@ -11,7 +11,8 @@ import (
 // CARMA is CARMA's mapper (Yousefzadeh-Asl-Miandoab et al., arXiv:2508.19073 and
 // github.com/itu-rad/CARMA e044017). Only the head of the queue is considered. It
 // takes idle GPUs for itself if there are enough; otherwise it joins GPUs that
-// pass three filters, in the order of Order:
+// pass three filters, those with most free memory first (MAGM, the best of the authors'
+// orders):
 //
 //   - the memory that monitoring shows free, less 512 MiB, covers the estimate
 //     and 2 GiB; without an estimate, 5 GiB are free;
@@ -22,7 +23,6 @@ import (
 // queue; nothing is collocated before they run. SM occupancy, which the authors
 // test too, is not simulated.
 type CARMA struct {
-	Order CARMAOrder
 	// Blind is the variant that relies on recovery only: no estimates.
 	Blind bool
 	// Gap is the least time between two decisions; 0 means 1 minute, as in the
@@ -30,37 +30,14 @@ type CARMA struct {
 	Gap time.Duration
 }
 
-// CARMAOrder is how CARMA ranks GPUs.
-type CARMAOrder int
-
-// The orders: most available memory, least utilised, first fit, best and worst
-// fit by memory, round robin.
-const (
-	MAGM CARMAOrder = iota
-	LUG
-	FirstFit
-	BestFitMemory
-	RoundRobin
-)
-
-// String returns the authors' abbreviation.
-func (o CARMAOrder) String() string {
-	names := [...]string{"magm", "lug", "ff", "bf", "rr"}
-	if o < 0 || int(o) >= len(names) {
-		return "unknown"
-	}
-	return names[o]
-}
-
 var _ sim.Policy = CARMA{}
 
 // Name implements [sim.Policy].
 func (p CARMA) Name() string {
-	name := "carma-" + p.Order.String()
 	if p.Blind {
-		name += "-blind"
+		return "carma-magm-blind"
 	}
-	return name
+	return "carma-magm"
 }
 
 // CARMA's constants, see its documentation.
@@ -97,7 +74,7 @@ func newCARMA(s *sim.State, p CARMA) *carma {
 	for i := range c.last {
 		c.last[i] = -1 << 62
 	}
-	c.Frame = share.Frame{Allow: c.admits, Score: c.rank, Blind: true}
+	c.Frame = share.Frame{Allow: c.admits, Score: mostFree, Blind: true}
 	return c
 }
 
@@ -112,7 +89,6 @@ type carma struct {
 	grace   time.Duration
 	last    []time.Duration // by GPU: when a task was put there
 	next    time.Duration   // no decision before
-	turn    int             // of round robin
 }
 
 // Decide implements [sim.Scheduler].
@@ -131,7 +107,6 @@ func (c *carma) Decide(s *sim.State) error {
 	}
 	for _, g := range t.On {
 		c.last[g] = s.Now()
-		c.turn = g + 1
 	}
 	if c.Gap > 0 {
 		c.next = s.Now() + c.Gap
@@ -155,19 +130,7 @@ func (c *carma) admits(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
 	return s.Now()-c.grace >= c.last[g.Index] && c.enough(t, g) && !c.pressed(g)
 }
 
-// rank is the order of preference.
-func (c *carma) rank(s *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 {
-	switch free := float64(g.Total - g.Used); c.CARMA.Order {
-	case MAGM:
-		return free
-	case LUG:
-		return -g.Busy
-	case BestFitMemory:
-		return -free
-	case RoundRobin:
-		n := len(s.GPUs())
-		return -float64((g.Index - c.turn + n) % n)
-	default:
-		return -float64(g.Index)
-	}
+// mostFree is the order of preference.
+func mostFree(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 {
+	return float64(g.Total - g.Used)
 }

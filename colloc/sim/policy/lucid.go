@@ -26,8 +26,6 @@ type Lucid struct {
 	// Tiny and Medium are the SM utilisations below which a task counts as such;
 	// 0 means 0.4 and 0.8.
 	Tiny, Medium float64
-	// AnyPartner leaves out the rule on lengths: the authors' ablation.
-	AnyPartner bool
 	// InOrder is Lucid as the authors of AEGIS ran it on three A100: the order of arrival, in
 	// which nobody is passed, idle GPUs first, and no rule on lengths or numbers of GPUs. Each
 	// task joins where the scores add up to least. Their classifier calls nearly all that is
@@ -75,7 +73,7 @@ func (p Lucid) Begin(*sim.State) (sim.Scheduler, error) {
 		Order:    shorter,
 		Alone:    func(*sim.State, *sim.TaskView) bool { return l.roomy },
 		Allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
-			return len(g.Set) == 0 || g.Set[0].GPUs == t.GPUs && l.level(t)+l.level(g.Set[0]) <= maxScore && l.outlasts(g.Set[0], t)
+			return len(g.Set) == 0 || g.Set[0].GPUs == t.GPUs && l.level(t)+l.level(g.Set[0]) <= maxScore && outlasts(g.Set[0], t)
 		},
 		Score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 {
 			return float64(min(1, len(g.Set))) // the first feasible partner, then an idle GPU
@@ -110,8 +108,8 @@ const maxLonger = 2
 
 // outlasts reports whether a partner is long enough for t, by their lengths as
 // predicted when they came.
-func (l *lucid) outlasts(partner, t *sim.TaskView) bool {
-	return l.AnyPartner || float64(t.Length) <= maxLonger*float64(partner.Length)
+func outlasts(partner, t *sim.TaskView) bool {
+	return float64(t.Length) <= maxLonger*float64(partner.Length)
 }
 
 // score is the sum of the sharing scores on a GPU.
