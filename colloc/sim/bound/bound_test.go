@@ -2,7 +2,6 @@ package bound_test
 
 import (
 	"flag"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
@@ -61,37 +60,6 @@ func TestTinyDays(t *testing.T) {
 		slices.Sort(regret[k])
 		at := func(q float64) float64 { return regret[k][int(q*float64(len(regret[k])-1))] }
 		t.Logf("colloc's regret in the %s: median %.3f, 90 %% %.3f, most %.3f", name, at(0.5), at(0.9), at(1))
-	}
-}
-
-// TestWeights: with weights the bound is no more than the best weighted sum, and near it.
-func TestWeights(t *testing.T) {
-	gap, seeds := 0.0, max(2, race.Fewer(6))
-	for seed := range uint64(seeds) {
-		d := drawTiny(200+seed, 5)
-		r := rand.New(rand.NewPCG(seed, 11))
-		d.weights = map[string]float64{}
-		for i := range d.tasks {
-			d.weights[d.tasks[i].ID] = float64(r.IntN(4)) + 0.5
-		}
-		_, sum := d.best() // sorts by arrival
-		o := bound.Options{Truth: d.truth, Moments: 8}
-		total := 0.0
-		for i := range d.tasks {
-			o.Weights = append(o.Weights, d.weight(i))
-			total += d.weight(i)
-		}
-		b, err := bound.Find(t.Context(), d.gpus, d.tasks, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, mean, err := b.Certificate.Verify(t.Context(), d.gpus, d.tasks, o); err != nil || mean != b.MeanJCT || mean.Seconds() > sum/total+1e-6 {
-			t.Errorf("day %d: %v is verified of %v, and %v s was reached: %v", seed, mean, b.MeanJCT, sum/total, err)
-		}
-		gap += sum/total/b.MeanJCT.Seconds() - 1
-	}
-	if mean := gap / float64(seeds); mean > 0.2 {
-		t.Errorf("the best lies %v above the bounds in the mean, want .2 at most", mean)
 	}
 }
 

@@ -199,7 +199,7 @@ func above0(a, b float64) float64 {
 	return up(up(b*b) / down(2*down(b-a)))
 }
 
-// provenMean returns the weighted mean completion time that prices prove.
+// provenMean returns the mean completion time that prices prove.
 func (d *day) provenMean(ctx context.Context, p *Prices, all source) (time.Duration, error) {
 	if err := p.check(d, true); err != nil {
 		return 0, err
@@ -208,31 +208,30 @@ func (d *day) provenMean(ctx context.Context, p *Prices, all source) (time.Durat
 	if err != nil {
 		return 0, err
 	}
-	total, weights := -during(p.Moments, earned), 0.0
+	total := -during(p.Moments, earned)
 	for i := range d.tasks {
 		worth, err := d.meanOf(p, i)
 		if err != nil {
 			return 0, fmt.Errorf("task %q: %w", d.tasks[i].task.ID, err)
 		}
-		total = down(total + down(worth-up(d.tasks[i].weight*up(d.tasks[i].task.Arrival.Seconds()))))
-		weights = up(weights + d.tasks[i].weight)
+		total = down(total + down(worth-up(up(d.tasks[i].task.Arrival.Seconds()))))
 	}
 	for _, h := range d.hosts {
-		total, weights = down(total+down(h.weight*h.stay)), up(weights+h.weight)
+		total = down(total + down(h.stay))
 	}
-	if weights == 0 {
-		return 0, nil
-	}
-	return duration(down(total / weights)), nil
+	return duration(down(total / d.count())), nil
 }
 
-// meanOf returns what task i adds to the weighted sum of ends.
+// count is how many tasks there are, rounded up.
+func (d *day) count() float64 { return up(float64(len(d.tasks) + len(d.hosts))) }
+
+// meanOf returns what task i adds to the sum of ends.
 func (d *day) meanOf(p *Prices, i int) (float64, error) {
 	t := &d.tasks[i]
 	alpha, lambda, place := p.Task[i], p.Time[i], up(t.width*p.place(t.kind))
-	rest := down(down(t.weight-lambda) - place)
+	rest := down(down(1-lambda) - place)
 	if rest < 0 {
-		return 0, fmt.Errorf("its time and place cost %v and %v, want %v at most", lambda, place, t.weight)
+		return 0, fmt.Errorf("its time and place cost %v and %v, want 1 at most", lambda, place)
 	}
 	sum, _, gone := p.gains(t, alpha, lambda)
 	if gone > 0 {

@@ -18,8 +18,6 @@ type Options struct {
 	Truth sim.Model
 	// MaxSet is the most tasks that a policy puts on a GPU; 0 means 4.
 	MaxSet int
-	// Weights are what the completion of each task counts, 0 or more; nil is 1 each.
-	Weights []float64
 	// Alike names tasks that Truth takes to be alike; nil goes by all that a model may know of
 	// them, see [sim.Task]. Fewer names are less work.
 	Alike func(*sim.Task) string
@@ -44,7 +42,7 @@ type day struct {
 	tasks []task
 	kinds []kind
 	cards []card
-	// hosts are the tasks without GPUs: their ends, each with its weight.
+	// hosts are the tasks without GPUs: their ends.
 	hosts []end
 	first float64 // arrival
 }
@@ -54,7 +52,6 @@ type task struct {
 	task    *sim.Task
 	kind    int
 	arrival float64
-	weight  float64
 	width   float64 // GPUs
 	work    float64 // with that of its start-up
 	fast    float64 // the highest speed
@@ -62,7 +59,7 @@ type task struct {
 }
 
 // end is when a task without GPUs ends, and how long after its arrival.
-type end struct{ at, stay, weight float64 }
+type end struct{ at, stay float64 }
 
 // kind are tasks that are alike.
 type kind struct {
@@ -87,8 +84,8 @@ func newDay(c *sim.Cluster, tasks []sim.Task, o Options) (*day, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("bound: %w", err)
 	}
-	if len(tasks) == 0 || o.Weights != nil && len(o.Weights) != len(tasks) {
-		return nil, fmt.Errorf("bound: %d tasks and %d weights; want a task, and no weights or one each", len(tasks), len(o.Weights))
+	if len(tasks) == 0 {
+		return nil, errors.New("bound: no tasks; want one at least")
 	}
 	o.MaxSet, o.Moments = cmp.Or(o.MaxSet, 4), cmp.Or(o.Moments, 64)
 	if o.MaxSet < 1 || o.Moments < 1 || o.Moments > maxMoments {
@@ -100,20 +97,13 @@ func newDay(c *sim.Cluster, tasks []sim.Task, o Options) (*day, error) {
 		if err := t.Validate(); err != nil {
 			return nil, fmt.Errorf("bound: %w", err)
 		}
-		weight := 1.0
-		if o.Weights != nil {
-			weight = o.Weights[i]
-		}
-		if !(weight >= 0 && weight <= 1e9) {
-			return nil, fmt.Errorf("bound: task %q: its weight is %v, want 0 to 1e9", t.ID, weight)
-		}
 		arrival := below(t.Arrival)
 		d.first = min(d.first, above(t.Arrival))
 		if t.HostOnly {
-			d.hosts = append(d.hosts, end{below(t.Arrival + t.Startup + t.Work), below(t.Startup + t.Work), weight})
+			d.hosts = append(d.hosts, end{below(t.Arrival + t.Startup + t.Work), below(t.Startup + t.Work)})
 			continue
 		}
-		d.tasks = append(d.tasks, task{task: t, arrival: arrival, weight: weight, width: float64(max(1, t.GPUs))})
+		d.tasks = append(d.tasks, task{task: t, arrival: arrival, width: float64(max(1, t.GPUs))})
 	}
 	d.gatherCards(c)
 	return d, d.gatherKinds()

@@ -9,7 +9,7 @@
 //
 // # What is bounded
 //
-// Makespan and (weighted) mean completion time of every policy that puts at most
+// Makespan and mean completion time of every policy that puts at most
 // [Options].MaxSet tasks on a GPU, of whole cards, such that their memory fits. It may know
 // everything, stop and move tasks at no cost, cut time as finely as it likes, and run the
 // GPUs of a gang at different times. Of what a machine adds only one start-up of each task

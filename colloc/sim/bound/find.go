@@ -10,7 +10,7 @@ import (
 
 // Bound is what no policy comes below.
 type Bound struct {
-	// Makespan is from the first arrival to the last end, MeanJCT the weighted mean time from
+	// Makespan is from the first arrival to the last end, MeanJCT the mean time from
 	// arrival to end.
 	Makespan, MeanJCT time.Duration
 	// Certificate proves both.

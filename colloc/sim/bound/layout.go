@@ -209,7 +209,7 @@ func (l *layout) refine(of *layout, at pdhg.Point) pdhg.Point {
 func (l *layout) addTask(i, n int) {
 	p, t := l.program, &l.tasks[i]
 	if l.mean {
-		whole := p.Variable(t.weight, (t.alone-t.arrival)/l.unit, math.Inf(1))
+		whole := p.Variable(1, (t.alone-t.arrival)/l.unit, math.Inf(1))
 		p.Set(n+i, whole, 1)
 		p.Set(2*n+t.kind, whole, t.width)
 	}

@@ -15,16 +15,6 @@ type tiny struct {
 	tasks []sim.Task
 	gpus  *sim.Cluster
 	truth classTruth
-	// weights of the sum; nil is 1 each
-	weights map[string]float64
-}
-
-// weight is what the end of a task counts.
-func (d *tiny) weight(i int) float64 {
-	if d.weights == nil {
-		return 1
-	}
-	return d.weights[d.tasks[i].ID]
 }
 
 // classTruth slows tasks down by class, and is another on cards of another name.
@@ -171,7 +161,7 @@ func (b *brute) hopeless(now, sum, last float64) bool {
 		if b.on[i] == waiting {
 			end = max(now, t.Arrival.Seconds()) + t.Startup.Seconds() + b.left[i]/b.fast[i]
 		}
-		sum, last = sum+b.weight(i)*(end-t.Arrival.Seconds()), max(last, end)
+		sum, last = sum+(end-t.Arrival.Seconds()), max(last, end)
 	}
 	return b.score(sum, last) >= b.best
 }
@@ -246,7 +236,7 @@ func (b *brute) advance(now, sum, last float64) {
 		b.left[i] -= speeds[i] * max(0, next-max(now, b.ready[i]))
 		if b.left[i] <= 1e-9 {
 			b.on[i] = ended
-			sum, last = sum+b.weight(i)*(next-b.tasks[i].Arrival.Seconds()), max(last, next)
+			sum, last = sum+(next-b.tasks[i].Arrival.Seconds()), max(last, next)
 		}
 	}
 	b.decide(next, 0, sum, last)

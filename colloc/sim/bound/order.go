@@ -94,8 +94,7 @@ func (d *day) shortestFirst(prices []float64, earned float64) []float64 {
 	return ends
 }
 
-// provenOrder returns what the earliest ends prove of the last end, and of the mean where all
-// tasks weigh the same.
+// provenOrder returns what the earliest ends prove of the last end, and of the mean.
 func (d *day) provenOrder(ctx context.Context, order [][]float64, all source) (makespan, mean time.Duration, err error) {
 	ends := d.endsAlone()
 	lists, err := d.endsOf(ctx, order, all)
@@ -114,13 +113,5 @@ func (d *day) provenOrder(ctx context.Context, order [][]float64, all source) (m
 		last, sum = max(last, h.at), down(sum+h.stay)
 	}
 	n := len(d.tasks) + len(d.hosts)
-	if !d.even() {
-		return duration(down(last - d.first)), 0, nil
-	}
 	return duration(down(last - d.first)), duration(down(sum / float64(n))), nil
-}
-
-// even reports whether all tasks weigh the same.
-func (d *day) even() bool {
-	return !slices.ContainsFunc(d.Weights, func(w float64) bool { return w != d.Weights[0] }) && (d.Weights == nil || d.Weights[0] > 0)
 }

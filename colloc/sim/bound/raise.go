@@ -58,16 +58,16 @@ func (d *day) raiseEnds(p *Prices, tail float64) {
 	})
 }
 
-// fit makes the prices of time and place of means together no more than the weights.
+// fit makes the prices of time and place of means together no more than 1.
 func (d *day) fit(p *Prices) {
 	const blur = 1e-9 // for rounding
 	for i := range d.tasks {
 		t := &d.tasks[i]
-		p.Place[t.kind] = min(p.Place[t.kind], (1-2*blur)*t.weight/t.width)
+		p.Place[t.kind] = min(p.Place[t.kind], (1-2*blur)/t.width)
 	}
 	for i := range d.tasks {
 		t := &d.tasks[i]
-		p.Time[i] = max(0, min(p.Time[i], (1-blur)*t.weight-t.width*p.Place[t.kind]))
+		p.Time[i] = max(0, min(p.Time[i], 1-blur-t.width*p.Place[t.kind]))
 	}
 }
 

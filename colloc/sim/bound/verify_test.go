@@ -251,8 +251,6 @@ func TestFindRefuses(t *testing.T) {
 	}{
 		"no truth":         {tasks: d.tasks},
 		"no tasks":         {o: bound.Options{Truth: d.truth}},
-		"weights":          {tasks: d.tasks, o: bound.Options{Truth: d.truth, Weights: []float64{1}}},
-		"negative weight":  {tasks: d.tasks[:1], o: bound.Options{Truth: d.truth, Weights: []float64{-1}}},
 		"faulty task":      {tasks: faulty, o: bound.Options{Truth: d.truth}},
 		"too large":        {large, bound.Options{Truth: d.truth}, bound.ErrNowhere},
 		"too wide":         {wide, bound.Options{Truth: d.truth}, bound.ErrNowhere},

@@ -31,16 +31,6 @@ type Workload struct {
 	// Types are what tasks are drawn from, each equally often; nil means tasks
 	// without a type.
 	Types []Type
-	// GPUs are the sizes of gangs and their frequencies; nil means one GPU each.
-	GPUs []GangSize
-	// Startup is the start-up time of all tasks.
-	Startup time.Duration
-}
-
-// GangSize is a number of GPUs and how often it occurs, relative to the others.
-type GangSize struct {
-	GPUs      int
-	Frequency float64
 }
 
 func (w *Workload) validate() error {
@@ -54,13 +44,8 @@ func (w *Workload) validate() error {
 	if math.IsNaN(w.LengthSpread) || w.LengthSpread > 4 {
 		errs = append(errs, fmt.Errorf("LengthSpread is %v, want at most 4", w.LengthSpread))
 	}
-	if w.MeanLength < 0 || w.Startup < 0 {
-		errs = append(errs, fmt.Errorf("MeanLength %v and Startup %v, want 0 or more", w.MeanLength, w.Startup))
-	}
-	for i, g := range w.GPUs {
-		if g.GPUs < 1 || !(g.Frequency >= 0 && g.Frequency < 1e9) {
-			errs = append(errs, fmt.Errorf("GPUs[%d] is %d GPUs with frequency %v, want at least 1 and 0 or more", i, g.GPUs, g.Frequency))
-		}
+	if w.MeanLength < 0 {
+		errs = append(errs, fmt.Errorf("a MeanLength of %v, want 0 or more", w.MeanLength))
 	}
 	if len(errs) == 0 {
 		return nil
@@ -87,9 +72,7 @@ func Generate(w Workload) ([]sim.Task, error) {
 	at := time.Duration(0)
 	for i := range tasks {
 		at = w.arrival(draw, at)
-		t := sim.Task{
-			ID: "t" + strconv.Itoa(i), Arrival: at, Work: w.length(draw), GPUs: w.size(draw), Startup: w.Startup,
-		}
+		t := sim.Task{ID: "t" + strconv.Itoa(i), Arrival: at, Work: w.length(draw), GPUs: 1}
 		if n := len(w.Types); n > 0 {
 			k := &w.Types[draw.IntN(n)]
 			t.Type, t.Memory, t.Busy, t.Bandwidth, t.Profile = k.Name, k.Memory, k.Busy, k.Bandwidth, k.Profile
@@ -125,23 +108,6 @@ func (w *Workload) length(draw *rand.Rand) time.Duration {
 	z := max(-6, min(6, draw.NormFloat64()))
 	factor := round9(math.Exp(float64(w.LengthSpread*z) - float64(0.5*w.LengthSpread*w.LengthSpread)))
 	return max(time.Millisecond, time.Duration(min(float64(factor*float64(w.MeanLength)), float64(century))))
-}
-
-func (w *Workload) size(draw *rand.Rand) int {
-	sum := 0.0
-	for _, g := range w.GPUs {
-		sum += g.Frequency
-	}
-	if sum == 0 {
-		return 1
-	}
-	x := float64(draw.Float64() * sum)
-	for _, g := range w.GPUs {
-		if x -= g.Frequency; x < 0 {
-			return g.GPUs
-		}
-	}
-	return w.GPUs[len(w.GPUs)-1].GPUs
 }
 
 // round9 rounds to nine decimals: the last bits of logarithms and exponentials

@@ -14,18 +14,14 @@ import (
 func TestGenerate(t *testing.T) {
 	w := trace.Workload{
 		Tasks: 20000, Seed: 3, Between: 2 * time.Minute, MeanLength: 30 * time.Minute, Diurnal: 0.5,
-		GPUs: []trace.GangSize{{GPUs: 1, Frequency: 3}, {GPUs: 8, Frequency: 1}},
 	}
 	tasks, err := trace.Generate(w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	length, large, day := 0.0, 0.0, 0.0
+	length, day := 0.0, 0.0
 	for i, task := range tasks {
 		length += task.Work.Minutes()
-		if task.GPUs == 8 {
-			large++
-		}
 		if task.Arrival%(24*time.Hour) < 12*time.Hour {
 			day++
 		}
@@ -42,7 +38,6 @@ func TestGenerate(t *testing.T) {
 	}
 	near("mean length", length/n, 30, 1)
 	near("mean distance", tasks[len(tasks)-1].Arrival.Minutes()/n, 2, 0.1)
-	near("large", large/n, 0.25, 0.02)
 	// half a sine: 1/2 + 0.5/π in the first half of the day
 	near("by day", day/n, 0.5+0.5/math.Pi, 0.02)
 	again, err := trace.Generate(w)
@@ -62,8 +57,6 @@ func TestGenerateFaults(t *testing.T) {
 		{Tasks: 1, LengthSpread: math.NaN()},
 		{Tasks: 1, LengthSpread: 4.1},
 		{Tasks: 1, MeanLength: -1},
-		{Tasks: 1, GPUs: []trace.GangSize{{GPUs: 0, Frequency: 1}}},
-		{Tasks: 1, GPUs: []trace.GangSize{{GPUs: 1, Frequency: math.Inf(1)}}},
 	} {
 		if tasks, err := trace.Generate(w); err == nil {
 			t.Errorf("Generate(%+v) = %v, want an error", w, tasks)

@@ -223,11 +223,12 @@ func writeJSONLines(w io.Writer, tasks []sim.Task) error {
 
 // TestRoundTrip writes tasks as JSON Lines and reads them again.
 func TestRoundTrip(t *testing.T) {
-	tasks, err := trace.Generate(trace.Workload{Tasks: 50, Startup: time.Second, Types: []trace.Type{{Name: "x", Memory: 5, Busy: 0.5}}})
+	tasks, err := trace.Generate(trace.Workload{Tasks: 50, Types: []trace.Type{{Name: "x", Memory: 5, Busy: 0.5}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tasks[3].Stages = sim.StageTimes{Load: 1, Compute: 2, Exchange: 3, Iteration: 4 * time.Millisecond}
+	tasks[2].Startup = time.Second
 	tasks[5].User, tasks[5].Priority = "ann", -2
 	tasks[4].Estimates = map[string]profile.Bytes{"a": 1, "b": 2}
 	var out bytes.Buffer
