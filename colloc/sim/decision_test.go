@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/speed"
-	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
@@ -55,9 +53,6 @@ func TestImpossible(t *testing.T) {
 		{"stop what waits", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Stop(s.Task(0)) }, `task "a" does not run, it is waiting`},
 		{"a machine that does not exist", []sim.Task{away}, func(s *sim.State) { s.Place(sim.Launch{Task: 0, Node: 2}) }, "machine 2 does not exist"},
 		{"a machine below all", []sim.Task{away}, func(s *sim.State) { s.Place(sim.Launch{Task: 0, Node: -1}) }, "machine -1 does not exist"},
-		{"cut what has no MIG", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(0, mig.Layout{{}}) }, "GPU 0: packer/mig"},
-		{"cut what does not exist", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(4, nil) }, "GPU 4 is no card"},
-		{"cut what is in use", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Start(s.Task(0), 0); s.Repartition(0, nil) }, "GPU 0 has tasks"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,46 +65,6 @@ func TestImpossible(t *testing.T) {
 				t.Errorf("got %v\nwant a DecisionError with %s", err, tt.want)
 			}
 		})
-	}
-}
-
-// TestCut: neither the instances of a card can be cut, nor a card into instances that lie
-// upon one another; one that is made whole is up again after a while.
-func TestCut(t *testing.T) {
-	c, err := sim.ParseCluster("1xA100-40GB")
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := mig.New(&c.Nodes[0].GPUs[0].Model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	good := table.Maximal()[0]
-	for _, tt := range []struct {
-		first  mig.Layout
-		second bool // of the last instance
-		wrong  string
-	}{
-		{good, true, "is no card"},
-		{append(slices.Clone(good), good...), false, "GPU 0: packer/mig"},
-		{nil, false, ""},
-	} {
-		r, err := sim.Run(t.Context(), c, []sim.Task{task("a", 0, 10, 1)}, script(func(s *sim.State) error {
-			switch {
-			case s.Now() == 0:
-				s.Repartition(0, tt.first)
-			case tt.second && s.Now() == seconds(10):
-				s.Repartition(len(s.GPUs())-1, nil)
-			}
-			return pile(s)
-		}), sim.Options{})
-		if tt.wrong != "" {
-			if !errors.Is(err, sim.ErrDecision) || !strings.Contains(err.Error(), tt.wrong) {
-				t.Errorf("%+v: got %v, want a DecisionError with %s", tt.first, err, tt.wrong)
-			}
-		} else if err != nil || r.Makespan != seconds(20) {
-			t.Errorf("%+v, error %v, want a makespan of 20 s", r, err)
-		}
 	}
 }
 

@@ -161,7 +161,7 @@ func TestPredictions(t *testing.T) {
 }
 
 func TestEventKindString(t *testing.T) {
-	for kind, want := range map[sim.EventKind]string{-1: "unknown", 0: "none", sim.Repartition: "repartition", sim.Repartition + 1: "unknown"} {
+	for kind, want := range map[sim.EventKind]string{-1: "unknown", 0: "none", sim.GPUReturn: "gpu-return", sim.GPUReturn + 1: "unknown"} {
 		if kind.String() != want {
 			t.Errorf("%d is %q, want %q", int(kind), kind, want)
 		}

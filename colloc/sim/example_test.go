@@ -8,7 +8,6 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/speed"
-	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
@@ -111,50 +110,5 @@ func ExampleOptions_onEvent() {
 	// 16s finish a [0]
 	// 16s speed-change b [0]
 	// 20s finish b [0]
-	// <nil>
-}
-
-// A card is cut in two while the tasks wait.
-func ExampleState_Repartition() {
-	cluster, _ := sim.ParseCluster("1xA100-40GB")
-	table, err := mig.New(&cluster.Nodes[0].GPUs[0].Model)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	var halves mig.Layout
-	for _, l := range table.Maximal() {
-		if len(l) == 2 {
-			halves = l
-			break
-		}
-	}
-	tasks := []sim.Task{{ID: "a", Work: time.Minute}, {ID: "b", Work: time.Minute}}
-	cut := script(func(s *sim.State) error {
-		if s.Now() == 0 {
-			s.Repartition(0, halves)
-		}
-		for t := range s.Waiting() {
-			if g := first(s.Idle()); g != nil {
-				s.Start(t, g.Index)
-			}
-		}
-		return nil
-	})
-	_, err = sim.Run(context.Background(), cluster, tasks, cut, sim.Options{OnEvent: func(e *sim.Event) {
-		if e.Kind != sim.Arrival {
-			fmt.Println(e.At.Round(time.Second), e.Kind, e.Task, e.GPUs)
-		}
-	}})
-	fmt.Println(err)
-	// Output:
-	// 0s repartition  [0]
-	// 10s gpu-return  [0]
-	// 10s start a [1]
-	// 10s start b [2]
-	// 10s speed-change a [1]
-	// 10s speed-change b [2]
-	// 2m30s finish a [1]
-	// 2m30s finish b [2]
 	// <nil>
 }

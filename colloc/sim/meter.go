@@ -7,7 +7,7 @@ import (
 // meter adds up what a run costs.
 type meter struct {
 	decisions int
-	counts    [Repartition + 1]int
+	counts    [GPUReturn + 1]int
 	wasted    float64 // work lost, ns
 	// integrals over time, in seconds: of watts, and of GPUs
 	energy, busy, taken, occupied float64

@@ -53,9 +53,6 @@ type Options struct {
 	// published ones to the last digit. Counted before the work, the loss changes
 	// them by up to 1.6 %.
 	RestartAll bool
-	// Repartition is how long a GPU is away while its MIG layout changes; 0
-	// means 10 s.
-	Repartition time.Duration
 	// ObserveAfter is how long a set must have run unchanged for its speeds to
 	// count as measured; 0 means 60 s. ObserveError is the standard deviation of
 	// the logarithm of the error in a measured speed.
@@ -92,7 +89,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	setDefault(&o.OOMAfter, 30*time.Second)
 	setDefault(&o.MaxFailures, 20)
-	setDefault(&o.Repartition, 10*time.Second)
 	setDefault(&o.ObserveAfter, time.Minute)
 	setDefault(&o.Points, 512)
 	var errs []error
@@ -108,7 +104,6 @@ func (o Options) withDefaults() (Options, error) {
 		{"OOMAfter", o.OOMAfter},
 		{"Checkpoint", o.Checkpoint},
 		{"CheckpointCost", o.CheckpointCost},
-		{"Repartition", o.Repartition},
 		{"ObserveAfter", o.ObserveAfter},
 		{"Until", o.Until},
 	} {

@@ -195,16 +195,12 @@ func (s *simulation) charge(g int) {
 	gpu := &s.gpus[g]
 	dt := float64(s.now-gpu.since) / float64(time.Second)
 	gpu.since = s.now
-	if gpu.weight == 0 {
-		return
-	}
 	m := &s.meter
 	m.energy += float64(gpu.watts * dt)
-	w := float64(gpu.weight * dt)
-	m.busy += float64(gpu.busy * w)
-	m.taken += float64(gpu.taken * w)
+	m.busy += float64(gpu.busy * dt)
+	m.taken += float64(gpu.taken * dt)
 	if gpu.occupied {
-		m.occupied += w
+		m.occupied += dt
 	}
 }
 

@@ -101,7 +101,7 @@ func (s *simulation) record(i int) {
 	}
 	jct := float64(e.JCT()) // more than 0: what starts ends later
 	others := r.integral / jct
-	own := max(1, others*float64(max(1, v.GPUs))/float64(s.cards))
+	own := max(1, others*float64(max(1, v.GPUs))/float64(len(s.gpus)))
 	e.Ratio = jct / (float64(r.task.Work) * own)
 	s.ends = append(s.ends, e)
 }
@@ -116,7 +116,7 @@ func (s *simulation) result() *Result {
 			m.counts[OutOfMemory] + m.counts[Finish] + m.counts[Failure],
 	}
 	r.Last.At = s.now
-	if total := float64(s.cards) * s.now.Seconds(); total > 0 {
+	if total := float64(len(s.gpus)) * s.now.Seconds(); total > 0 {
 		r.Busy, r.Allocated, r.Occupied = m.busy/total, m.taken/total, m.occupied/total
 	}
 	first := time.Duration(0)
@@ -183,21 +183,17 @@ func (s *simulation) sample(before time.Duration) {
 // point measures the cluster as it is now.
 func (s *simulation) point() Point {
 	p := Point{Waiting: s.state.waiting.Len() + s.gate.Len(), Running: s.state.running.Len()}
-	weight, memory := 0.0, 0.0
+	all, memory := float64(len(s.gpus)), 0.0
 	for g := range s.gpus {
 		gpu := &s.gpus[g]
-		if gpu.weight == 0 {
-			continue
-		}
-		weight += gpu.weight
 		if len(gpu.view.Set) > 0 {
-			p.Occupied += gpu.weight
+			p.Occupied++
 		}
-		p.Allocated += float64(gpu.weight * gpu.taken)
-		p.Busy += float64(gpu.weight * gpu.busy)
+		p.Allocated += gpu.taken
+		p.Busy += gpu.busy
 		p.Watts += gpu.watts
-		memory += float64(gpu.weight * float64(gpu.view.Used) / float64(gpu.view.Total))
+		memory += float64(gpu.view.Used) / float64(gpu.view.Total)
 	}
-	p.Occupied, p.Allocated, p.Busy, p.Memory = p.Occupied/weight, p.Allocated/weight, p.Busy/weight, memory/weight
+	p.Occupied, p.Allocated, p.Busy, p.Memory = p.Occupied/all, p.Allocated/all, p.Busy/all, memory/all
 	return p
 }

@@ -76,10 +76,9 @@ func newSimulation(c *Cluster, tasks []Task, p Policy, o Options) *simulation {
 		view.TotalCPU, view.TotalMemory = view.CPU, view.Memory
 		st.nodes = append(st.nodes, view)
 		for g := range node.GPUs {
-			s.addGPU(&node.GPUs[g], n, 1)
+			s.addGPU(&node.GPUs[g], n)
 		}
 	}
-	s.cards = len(s.gpus)
 	for _, l := range c.Losses {
 		s.world = append(s.world, worldEvent{at: l.At, gpu: l.GPU, kind: GPULoss})
 		if l.For > 0 {
@@ -148,18 +147,15 @@ func (s *simulation) done() bool {
 }
 
 // nextMoment is when something happens next; never if nothing does. When every
-// task ended only a layout that changes is waited for: GPUs that fail later, and
-// wake-ups, must not count as time that the tasks took.
+// task ended nothing does: GPUs that fail later, and wake-ups, must not count as
+// time that the tasks took.
 func (s *simulation) nextMoment() time.Duration {
 	at := s.timers.Next()
 	if s.nextArrival < len(s.tasks) {
 		at = min(at, s.tasks[s.nextArrival].task.Arrival)
 	}
-	done := s.done()
-	for _, w := range s.world {
-		if !done || w.kind == Repartition {
-			return min(at, w.at)
-		}
+	if len(s.world) > 0 && !s.done() {
+		at = min(at, s.world[0].at)
 	}
 	return at
 }

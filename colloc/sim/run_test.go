@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/colloc/sim"
-	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
@@ -374,54 +373,5 @@ func TestVain(t *testing.T) {
 	}), sim.Options{})
 	if r.Unfinished != 2 || r.Decisions > 2000 {
 		t.Errorf("%+v", r)
-	}
-}
-
-// TestRepartition cuts a card, uses the instances, and makes it whole again.
-func TestRepartition(t *testing.T) {
-	model, ok := profile.LookupGPU("A100-40GB")
-	if !ok {
-		t.Fatal("no A100-40GB in the catalogue")
-	}
-	table, err := mig.New(&model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var layout mig.Layout
-	for _, l := range table.Maximal() {
-		if len(l) == 2 && model.MIG[l[0].Profile].Compute+model.MIG[l[1].Profile].Compute == 7 {
-			layout = l
-		}
-	}
-	c := &sim.Cluster{Nodes: []sim.Node{{GPUs: []sim.GPU{{Model: model}}}}}
-	cut := false
-	p := script(func(s *sim.State) error {
-		switch _, running := s.Len(); {
-		case !cut:
-			cut = true
-			s.Repartition(0, layout)
-		case running == 0 && len(s.Ended()) > 0:
-			s.Repartition(0, nil)
-		default:
-			return pile(s)
-		}
-		return nil
-	})
-	tasks := []sim.Task{task("a", 0, 100, 1), task("b", 0, 100, 1)}
-	var kinds []sim.EventKind
-	r := run(t, c, tasks, p, sim.Options{OnEvent: func(e *sim.Event) { kinds = append(kinds, e.Kind) }, Truth: sim.Constant{1}})
-	// both share the first instance that pile finds: 4/7 or 3/7 of the card, ½ each
-	part := float64(model.MIG[layout[0].Profile].Compute) / 7
-	if want := 10 + 200/part; math.Abs(r.Makespan.Seconds()-want) > 1e-6 {
-		t.Errorf("makespan %v, want %v s; events %v", r.Makespan, want, kinds)
-	}
-	if kinds[len(kinds)-1] != sim.GPUReturn || kinds[2] != sim.Repartition {
-		t.Errorf("events %v", kinds)
-	}
-	// whole again, the card draws what it draws idle, and counts as one
-	c.Nodes[0].GPUs[0].IdleWatts, cut = 70, false
-	r = run(t, c, tasks, p, sim.Options{Truth: sim.Constant{1}, Until: r.Makespan + seconds(1000)})
-	if last := r.Series[len(r.Series)-1]; last.Watts != 70 || last.Busy != 0 {
-		t.Errorf("the card draws %v W and is busy %v when it is whole again, want 70 W and 0", last.Watts, last.Busy)
 	}
 }

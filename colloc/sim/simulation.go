@@ -7,7 +7,6 @@ import (
 
 	"example.com/colloc/colloc/sim/internal/agenda"
 	"example.com/colloc/colloc/sim/internal/quota"
-	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
@@ -36,7 +35,6 @@ type simulation struct {
 	event    Event
 	obs      CoRun
 	fault    error // of a learner
-	cards    int   // GPUs that are not instances
 	vain     int   // decisions that did nothing
 	due      []int // tasks with a timer that is over, other than those that finish
 	ends     []End
@@ -65,20 +63,19 @@ type runTask struct {
 type worldEvent struct {
 	at   time.Duration
 	gpu  int
-	kind EventKind // GPULoss, GPUReturn, Repartition for its end; 0 is a wake-up
+	kind EventKind // GPULoss, GPUReturn; 0 is a wake-up
 }
 
 // addGPU makes a GPU known, up and empty.
-func (s *simulation) addGPU(g *GPU, node int, weight float64) *GPUView {
+func (s *simulation) addGPU(g *GPU, node int) {
 	st := &s.state
 	view := &GPUView{Index: len(st.gpus), Node: node, GPU: g, Up: true, Total: g.memory()}
 	st.gpus = append(st.gpus, view)
-	s.gpus = append(s.gpus, runGPU{view: view, weight: weight, parent: -1, watts: g.watts(0), since: s.now})
+	s.gpus = append(s.gpus, runGPU{view: view, watts: g.watts(0), since: s.now})
 	if len(st.gpus) > len(st.idle)*64 {
 		st.idle = append(st.idle, 0)
 	}
 	st.setIdle(view)
-	return view
 }
 
 // wait puts a task into the queue.
@@ -124,22 +121,17 @@ func (s *simulation) tell(e Event) {
 
 // runGPU is the truth about a GPU.
 type runGPU struct {
-	view     *GPUView
-	speeds   []float64 // of view.Set, on this GPU
-	solo     []float64 // of view.Set, alone on this GPU; negative is unknown
-	used     profile.Bytes
-	weight   float64 // 1 for a card, the share of compute for an instance
-	parent   int     // of an instance; -1 for a card
-	children []int   // instances
-	dirty    bool
-	down     int // losses that are not over
+	view   *GPUView
+	speeds []float64 // of view.Set, on this GPU
+	solo   []float64 // of view.Set, alone on this GPU; negative is unknown
+	used   profile.Bytes
+	dirty  bool
+	down   int // losses that are not over
 	// what the meter charges, and since when
 	since              time.Duration
 	watts, busy, taken float64
 	occupied           bool
 	setSince           time.Duration // the set is that since then
-	cut, cutting       bool          // into instances; the layout is changing
-	layout             mig.Layout
 }
 
 // rate is the work per unit of time: a service is up or not.

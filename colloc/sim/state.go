@@ -24,8 +24,7 @@ type Policy interface {
 // Decide is called once at every moment at which something happened: tasks
 // arrived, finished, died or were lost, GPUs failed or returned, a wake-up that
 // the scheduler asked for is due. It acts by [State.Place], [State.Stop],
-// [State.Repartition] and [State.WakeAt], and sees the effect of its actions on
-// the State at once. Whatever it does not place waits. An error ends the run.
+// and [State.WakeAt], and sees the effect of its actions on the State at once. Whatever it does not place waits. An error ends the run.
 type Scheduler interface {
 	Decide(s *State) error
 }
@@ -103,8 +102,7 @@ func (s *State) Arrived() []*TaskView { return s.arrived }
 // Ended are the tasks that finished or were given up since the last decision.
 func (s *State) Ended() []*TaskView { return s.ended }
 
-// Turned are the GPUs that came up or went down since the last decision, MIG
-// instances that are new among them.
+// Turned are the GPUs that came up or went down since the last decision.
 func (s *State) Turned() []*GPUView { return s.turned }
 
 // Freed reports whether anything became free since the last decision. If not,
@@ -119,7 +117,7 @@ func (s *State) Task(index int) *TaskView {
 	return &s.tasks[index]
 }
 
-// GPUs are all GPUs, by index. MIG instances come after the cards.
+// GPUs are all GPUs, by index.
 func (s *State) GPUs() []*GPUView { return s.gpus }
 
 // Nodes are all machines, by index.

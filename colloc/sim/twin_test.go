@@ -9,17 +9,15 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/sim"
-	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
 // deed is one action of a policy, or its being asked (verb 0).
 type deed struct {
-	at     time.Duration
-	verb   byte // 's'tart, 'p'reempt, 'c'ut
-	task   string
-	gpus   []int
-	layout mig.Layout
+	at   time.Duration
+	verb byte // 's'tart, 'p'reempt
+	task string
+	gpus []int
 }
 
 // tossed does anything that is possible and writes down what.
@@ -31,13 +29,13 @@ type tossed struct {
 func (tossed) Name() string { return "tossed" }
 
 func (p tossed) Begin(*sim.State) (sim.Scheduler, error) {
-	return &toss{tossed: p, draw: rand.New(rand.NewPCG(p.seed, 2)), stops: 60, cuts: 6}, nil
+	return &toss{tossed: p, draw: rand.New(rand.NewPCG(p.seed, 2)), stops: 60}, nil
 }
 
 type toss struct {
 	tossed
-	draw        *rand.Rand
-	stops, cuts int
+	draw  *rand.Rand
+	stops int
 }
 
 func (p *toss) note(s *sim.State, d deed) {
@@ -55,7 +53,6 @@ func (p *toss) Decide(s *sim.State) error {
 			s.Stop(t)
 		}
 	}
-	p.cut(s)
 	for t := range s.Waiting() {
 		if t.HostOnly {
 			p.note(s, deed{verb: 's', task: t.ID})
@@ -78,28 +75,6 @@ func (p *toss) Decide(s *sim.State) error {
 	return nil
 }
 
-// cut gives an empty card another layout now and then, and at the end makes all
-// whole, so that gangs find room.
-func (p *toss) cut(s *sim.State) {
-	for i := range s.Nodes() {
-		n := &s.Nodes()[i]
-		for g := n.First; g < n.First+n.Count; g++ {
-			if p.cuts == 0 || !s.GPUs()[g].Up || len(s.GPUs()[g].Set) > 0 || p.draw.IntN(6) > 0 {
-				continue
-			}
-			table, err := mig.New(&s.GPUs()[g].Model)
-			if err != nil {
-				continue
-			}
-			p.cuts--
-			layouts := table.Layouts()
-			d := deed{verb: 'c', gpus: []int{g}, layout: layouts[p.draw.IntN(len(layouts))]}
-			p.note(s, d)
-			s.Repartition(g, d.layout)
-		}
-	}
-}
-
 // A slowTask and a slowGPU are what the twin knows: nothing is kept that could be
 // worked out from them.
 type slowTask struct {
@@ -119,11 +94,7 @@ type slowTask struct {
 type slowGPU struct {
 	*sim.GPU
 	node   *sim.Node
-	parent int // -1 for a card
 	losses int
-	cut    bool // into instances, or being cut; of an instance: it is gone
-	until  time.Duration
-	layout mig.Layout
 }
 
 // twin is the engine once more, in the obvious way: at each moment it looks at
@@ -144,7 +115,7 @@ func newTwin(c *sim.Cluster, tasks []sim.Task, o sim.Options) *twin {
 	w := &twin{o: o, losses: c.Losses, counts: map[sim.EventKind]int{}}
 	for i := range c.Nodes {
 		for g := range c.Nodes[i].GPUs {
-			w.gpus = append(w.gpus, &slowGPU{GPU: &c.Nodes[i].GPUs[g], node: &c.Nodes[i], parent: -1, until: -1})
+			w.gpus = append(w.gpus, &slowGPU{GPU: &c.Nodes[i].GPUs[g], node: &c.Nodes[i]})
 		}
 	}
 	for i := range tasks {
@@ -244,9 +215,6 @@ func (w *twin) next() time.Duration {
 		look(t.save)
 		alive = alive || !t.gone
 	}
-	for _, g := range w.gpus {
-		look(g.until)
-	}
 	for _, l := range w.losses {
 		if alive {
 			look(l.At)
@@ -259,10 +227,6 @@ func (w *twin) next() time.Duration {
 // advance charges the energy up to a moment.
 func (w *twin) advance(to time.Duration) {
 	for i, g := range w.gpus {
-		whole := g.parent < 0 && (!g.cut || g.until >= 0)
-		if !whole && (g.parent < 0 || g.cut) {
-			continue // instances stand for a card that is cut, and those that are gone for nothing
-		}
 		set, busy := w.set(i), 0.0
 		_, alone := w.on(i)
 		for k, t := range set {
@@ -303,14 +267,6 @@ func (w *twin) happen() {
 			w.gpus[l.GPU].losses--
 		}
 	}
-	for i, g := range w.gpus {
-		if g.until == w.now {
-			g.until, g.cut = -1, len(g.layout) > 0
-			for _, slot := range g.layout {
-				w.gpus = append(w.gpus, w.instance(i, &g.Model.MIG[slot.Profile]))
-			}
-		}
-	}
 	for _, t := range w.tasks {
 		if t.Arrival == w.now {
 			t.came, t.waits = true, w.now
@@ -318,18 +274,10 @@ func (w *twin) happen() {
 	}
 }
 
-func (w *twin) instance(card int, p *profile.MIGProfile) *slowGPU {
-	g := w.gpus[card].GPU
-	part := (&sim.GPU{Model: g.Model, Slice: p}).Compute()
-	return &slowGPU{node: w.gpus[card].node, parent: card, until: -1, GPU: &sim.GPU{
-		Model: g.Model, Memory: p.Memory, Slice: p, IdleWatts: g.IdleWatts * part, BusyWatts: g.BusyWatts * part,
-	}}
-}
-
 // lose stops the tasks on GPUs that failed.
 func (w *twin) lose() {
 	for i, g := range w.gpus {
-		if g.losses > 0 || g.parent >= 0 && w.gpus[g.parent].losses > 0 {
+		if g.losses > 0 {
 			for _, t := range w.set(i) {
 				w.drop(t)
 			}
@@ -360,16 +308,6 @@ func (w *twin) idle(t *slowTask) {
 
 // do repeats what the policy did.
 func (w *twin) do(d deed) {
-	if d.verb == 'c' {
-		g := w.gpus[d.gpus[0]]
-		for _, child := range w.gpus {
-			if child.parent == d.gpus[0] {
-				child.cut = true
-			}
-		}
-		g.cut, g.layout, g.until = true, d.layout, w.now+w.o.Repartition
-		return
-	}
 	t := w.tasks[slices.IndexFunc(w.tasks, func(t *slowTask) bool { return t.ID == d.task })]
 	if d.verb == 'p' {
 		w.counts[sim.Preemption]++

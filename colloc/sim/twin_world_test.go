@@ -47,13 +47,16 @@ func tossedWorld(t *testing.T, seed uint64) (*sim.Cluster, []sim.Task, sim.Optio
 			Class: []string{"light", "medium", "heavy"}[draw.IntN(3)], Startup: time.Duration(draw.IntN(3)) * 20 * time.Second,
 			HostOnly: i%8 == 7, Profiling: time.Duration(draw.IntN(2)) * time.Minute,
 		}
+		if i%16 == 9 { // fits by what is predicted, and dies of what is true
+			x.Memory = 41 * profile.GiB
+		}
 		if i%8 == 3 {
 			x.Service = &profile.Server{Rate: 1, Capacity: 3, Limit: time.Second}
 		}
 		tasks = append(tasks, x)
 	}
 	o := sim.Options{
-		Truth: speed.Contention{Scale: 0.5 + draw.Float64()}, Repartition: 13 * time.Second, OOMAfter: 30 * time.Second, MaxFailures: 4,
+		Truth: speed.Contention{Scale: 0.5 + draw.Float64()}, OOMAfter: 30 * time.Second, MaxFailures: 4,
 		Reserve: func(t *sim.Task) profile.Bytes { return t.Memory * 2 / 3 }, Until: 5 * time.Hour,
 	}
 	if draw.IntN(2) == 0 {
@@ -73,8 +76,8 @@ func tossedWorld(t *testing.T, seed uint64) (*sim.Cluster, []sim.Task, sim.Optio
 }
 
 // TestTwin: whatever a policy does, on several machines, with GPUs that fail,
-// checkpoints, deaths and MIG layouts, the engine and its slow twin agree on every
-// task to the nanosecond and on the energy.
+// checkpoints and deaths, the engine and its slow twin agree on every task to the
+// nanosecond and on the energy.
 func TestTwin(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(race.Fewer(40)) {
@@ -112,10 +115,9 @@ func TestTwin(t *testing.T) {
 		seen["recoveries"] += r.Recoveries
 		seen["ends"] += r.Finished
 		seen["given up"] += r.Failed
-		seen["instances"] += len(w.gpus) - c.GPUs()
 	}
 	t.Log(seen)
-	for _, kind := range []string{"deaths", "recoveries", "ends", "given up", "instances"} {
+	for _, kind := range []string{"deaths", "recoveries", "ends", "given up"} {
 		if seen[kind] < race.Fewer(20) {
 			t.Errorf("only %d %s in all: the test says nothing of them", seen[kind], kind)
 		}

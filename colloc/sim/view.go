@@ -87,8 +87,7 @@ type GPUView struct {
 	Index, Node int
 	// GPU is the card; see [GPU].
 	*GPU
-	// Up is false while the GPU is lost, being re-partitioned, or cut into MIG
-	// instances.
+	// Up is false while the GPU is lost.
 	Up bool
 	// Total is its memory, Reserved what was set aside for its tasks, Used what
 	// monitoring shows in use.
@@ -113,7 +112,7 @@ func (g *GPUView) Free() profile.Bytes { return g.Total - g.Reserved }
 type NodeView struct {
 	// Index names the machine.
 	Index int
-	// First and Count are its GPUs, MIG instances not among them.
+	// First and Count are its GPUs.
 	First, Count int
 	// CPU and Memory are what is left of the host's, of TotalCPU and TotalMemory. CPU is
 	// less than 0 where more cores are wanted than there are, see [Options].ShareCPU.
@@ -180,15 +179,13 @@ const (
 	GPULoss
 	// GPUReturn: a GPU is back.
 	GPUReturn
-	// Repartition: a GPU's MIG layout began to change.
-	Repartition
 )
 
 // String returns a short name such as "out-of-memory".
 func (k EventKind) String() string {
 	names := [...]string{
 		"none", "arrival", "start", "speed-change", "checkpoint", "preemption", "out-of-memory",
-		"recovery", "failure", "finish", "gpu-loss", "gpu-return", "repartition",
+		"recovery", "failure", "finish", "gpu-loss", "gpu-return",
 	}
 	if k < 0 || int(k) >= len(names) {
 		return "unknown"

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"runtime"
 	"testing"
 	"time"
@@ -129,15 +128,6 @@ func newChecker(s Scenario, log io.Writer) *checker {
 	return c
 }
 
-// gpu is a GPU by its number. What the policy cuts a card into comes after the
-// cards, with as much memory as anybody wants.
-func (c *checker) gpu(i int) *gpu {
-	for len(c.gpus) <= i {
-		c.gpus = append(c.gpus, gpu{total: math.MaxInt64})
-	}
-	return &c.gpus[i]
-}
-
 func (c *checker) fault(format string, args ...any) {
 	if len(c.faults) < 20 {
 		c.faults = append(c.faults, fmt.Sprintf(format, args...))
@@ -155,7 +145,7 @@ func (c *checker) event(e *sim.Event) {
 	}
 	if e.Index < 0 {
 		for _, g := range e.GPUs {
-			c.gpu(g).away = e.Kind == sim.GPULoss
+			c.gpus[g].away = e.Kind == sim.GPULoss
 		}
 		return
 	}
@@ -222,7 +212,7 @@ func (c *checker) start(l *life, e *sim.Event) {
 	l.host = l.task.HostOnly
 	l.on, l.speed, l.started, l.paused = append([]int(nil), e.GPUs...), 1, e.At, l.task.Startup
 	for _, g := range l.on {
-		on := c.gpu(g)
+		on := &c.gpus[g]
 		if on.away {
 			c.fault("%q starts on GPU %d, which is away", e.Task, g)
 		}

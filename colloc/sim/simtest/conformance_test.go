@@ -8,7 +8,6 @@ import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/simtest"
-	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
@@ -34,34 +33,10 @@ func (f fickle) Begin(s *sim.State) (sim.Scheduler, error) {
 	return policy.Random{}.Begin(s)
 }
 
-// cutter cuts the first card into instances and then places as FIFO does.
-type cutter struct{ layout mig.Layout }
-
-func (cutter) Name() string { return "cutter" }
-
-func (c cutter) Begin(s *sim.State) (sim.Scheduler, error) {
-	s.Repartition(0, c.layout)
-	return policy.FIFO{}.Begin(s)
-}
-
-// TestInstances: the kit follows tasks onto MIG instances.
-func TestInstances(t *testing.T) {
-	model, ok := profile.LookupGPU("A100-40GB")
-	if !ok {
-		t.Fatal("no A100-40GB in the catalogue")
-	}
-	table, err := mig.New(&model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := simtest.Scenario{
-		Name: "instances", Cluster: &sim.Cluster{Nodes: []sim.Node{{GPUs: []sim.GPU{{Model: model}}}}},
-		Tasks: []sim.Task{{ID: "a", Work: time.Minute}, {ID: "b", Work: time.Minute}},
-	}
-	if faults := simtest.Faults(cutter{table.Maximal()[0]}, s); faults != nil {
-		t.Errorf("%q", faults)
-	}
-	if faults := simtest.Faults(policy.FIFO{}, simtest.Scenario{Tasks: s.Tasks}); !strings.Contains(strings.Join(faults, "; "), "0 GPUs") {
+// TestNoCluster: the kit says what Run says of a scenario that is none.
+func TestNoCluster(t *testing.T) {
+	s := simtest.Scenario{Tasks: []sim.Task{{ID: "a", Work: time.Minute}}}
+	if faults := simtest.Faults(policy.FIFO{}, s); !strings.Contains(strings.Join(faults, "; "), "0 GPUs") {
 		t.Errorf("no cluster: %q", faults)
 	}
 }
