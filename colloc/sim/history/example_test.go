@@ -23,7 +23,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	h := history.New(tasks, history.Options{})
+	h := history.New(tasks)
 	r, err := sim.Run(context.Background(), cluster, tasks, policy.Shortest{}, sim.Options{Length: h.Length, OnEvent: h.Note})
 	if err != nil {
 		fmt.Println(err)

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -10,22 +9,20 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Options say what is predicted of a task whose kind has not been seen.
-type Options struct {
-	// Length is predicted while no task ended; 0 means an hour. Once some have, tasks of
-	// an unseen kind are predicted to be as long as all of them on average.
-	Length time.Duration
-	// SeenAfter is how long a task must have run for its peak memory to be seen; 0 means
-	// a minute.
-	SeenAfter time.Duration
-}
+// What is known of a kind that has not been seen, and of one that runs.
+const (
+	// unseenLength is predicted while no task ended. Once some have, tasks of an unseen kind
+	// are predicted to be as long as all of them on average.
+	unseenLength = time.Hour
+	// seenAfter is how long a task must have run for its peak memory to be seen.
+	seenAfter = time.Minute
+)
 
 // margin is what is set aside beyond the highest peak that was seen of a kind.
 const margin = 1.05
 
 // History is what has been seen of a day. It is not safe for concurrent use.
 type History struct {
-	o       Options
 	now     time.Duration
 	tasks   map[string]*sim.Task
 	kinds   map[string]*kind
@@ -57,9 +54,8 @@ func (m *mean) add(d time.Duration) { m.sum, m.n = m.sum+math.Log(float64(d)), m
 func (m *mean) value() time.Duration { return time.Duration(math.Exp(m.sum / float64(m.n))) }
 
 // New returns a History that has seen nothing of some tasks.
-func New(tasks []sim.Task, o Options) *History {
-	o.Length, o.SeenAfter = cmp.Or(o.Length, time.Hour), cmp.Or(o.SeenAfter, time.Minute)
-	h := &History{o: o, tasks: make(map[string]*sim.Task, len(tasks)), kinds: map[string]*kind{}}
+func New(tasks []sim.Task) *History {
+	h := &History{tasks: make(map[string]*sim.Task, len(tasks)), kinds: map[string]*kind{}}
 	for i := range tasks {
 		h.tasks[tasks[i].ID] = &tasks[i]
 	}
@@ -87,7 +83,7 @@ func (h *History) Length(t *sim.Task) time.Duration {
 	case h.all.n > 0:
 		return h.all.value()
 	}
-	return h.o.Length
+	return unseenLength
 }
 
 // Memory returns a [sim.Options] Reserve or Likely: 5 % more than the highest peak that
@@ -109,7 +105,7 @@ func (h *History) Memory(unseen func(*sim.Task) profile.Bytes) func(*sim.Task) p
 // run for long enough.
 func (h *History) Note(e *sim.Event) {
 	h.now = e.At
-	for len(h.watched) > 0 && h.watched[0].at <= h.now-h.o.SeenAfter {
+	for len(h.watched) > 0 && h.watched[0].at <= h.now-seenAfter {
 		h.see(h.watched[0].task)
 		h.watched = h.watched[1:]
 	}

@@ -20,7 +20,7 @@ func TestHistory(t *testing.T) {
 		{ID: "s", Type: "s", Work: time.Minute, Service: &profile.Server{}},
 		{ID: "u", User: "ann", Work: time.Hour},
 	}
-	h := history.New(tasks, history.Options{Length: 3 * time.Hour})
+	h := history.New(tasks)
 	guess := h.Memory(func(*sim.Task) profile.Bytes { return profile.GiB })
 	at := func(when time.Duration, kind sim.EventKind, task string) {
 		h.Note(&sim.Event{At: when, Kind: kind, Task: task})
@@ -32,14 +32,14 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%s: %v and %v, want %v and %v GiB", tasks[i].ID, got, bytes, length, memory)
 		}
 	}
-	says(0, 3*time.Hour, 1)
+	says(0, time.Hour, 1)
 	at(0, sim.Start, "a1")
 	at(30*time.Second, sim.Preemption, "a1") // too soon for its memory
 	at(2*time.Minute, sim.Start, "a2")
-	says(0, 3*time.Hour, 1)
+	says(0, time.Hour, 1)
 	at(3*time.Minute, sim.Start, "b1") // a2 has run for a minute
-	says(0, 3*time.Hour, 21)
-	says(2, 3*time.Hour, 1)
+	says(0, time.Hour, 21)
+	says(2, time.Hour, 1)
 	at(42*time.Minute, sim.Finish, "a2")
 	says(0, 40*time.Minute, 21)
 	says(2, 40*time.Minute, 5.25) // like all that ended
@@ -78,7 +78,7 @@ func TestLearningPays(t *testing.T) {
 		}
 		return r.MeanJCT
 	}
-	h := history.New(tasks, history.Options{})
+	h := history.New(tasks)
 	known, learned := mean(sim.Options{}), mean(sim.Options{Length: h.Length, OnEvent: h.Note})
 	never := mean(sim.Options{Length: func(*sim.Task) time.Duration { return time.Hour }})
 	t.Logf("known %v, learned %v, never %v", known, learned, never)

@@ -168,7 +168,7 @@ func (d *Day) Play(ctx context.Context, m Machine, p Policy, seed uint64) (*sim.
 		o.Reserve = policy.Estimate(p.Estimator)
 	}
 	if m.Unknown {
-		h := history.New(tasks, history.Options{})
+		h := history.New(tasks)
 		o.Length, o.Guessed, o.OnEvent = h.Length, true, h.Note
 	}
 	r, err := sim.Run(ctx, c, tasks, p.Policy, o)

@@ -209,7 +209,7 @@ func playDay(k *kindOfDay, c *sim.Cluster, tasks []sim.Task, p sim.Policy, seed 
 	o := k.options
 	o.Seed = seed
 	if k.unknown {
-		h := history.New(tasks, history.Options{})
+		h := history.New(tasks)
 		o.Length, o.Guessed, o.OnEvent = h.Length, true, h.Note
 	}
 	r, err := sim.Run(context.Background(), c, tasks, p, o)

@@ -104,7 +104,7 @@ func newHistory(d *day, o *sim.Options) *history.History {
 	if !d.learn && !d.unknown {
 		return nil
 	}
-	h := history.New(d.tasks, history.Options{})
+	h := history.New(d.tasks)
 	capped := func(says func(*sim.Task) profile.Bytes) func(*sim.Task) profile.Bytes {
 		return func(t *sim.Task) profile.Bytes {
 			if bytes := says(t); d.most == 0 || bytes < d.most {
