@@ -204,7 +204,7 @@ func (m KindModel) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *p
 	return err
 }
 
-// tiedPairs makes up 40 kinds of job with speeds in steps of 5 %.
+// tiedPairs makes up 40 kinds of job with speeds in steps of 5 %, as packbench does.
 func tiedPairs() *Measured {
 	rng := rand.New(rand.NewPCG(40, 40))
 	m := &Measured{Speed: map[[2]string]float64{}}
