@@ -2,88 +2,45 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"example.com/colloc/packer"
-	"example.com/colloc/packer/solve"
 )
 
-// TestCases measures every case, a good deal smaller, and asks LEMON if it is
-// here.
-func TestCases(t *testing.T) {
-	from, err := sources("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rival, why := newLEMON(t.Context(), time.Minute)
-	defer rival.close()
-	if why != "" {
-		t.Log("without LEMON:", why)
-	}
-	var out bytes.Buffer
-	r := &report{Writer: &out}
-	all := cases(from, 50)
-	for _, c := range all {
-		if err := c.measure(t.Context(), 1, rival, r); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-	if err := arrivals("arrival", &from[1], 4, 10, r); err != nil {
-		t.Error(err)
-	}
-	if rows := strings.Count(out.String(), "\n"); rows != len(all)+1 {
-		t.Errorf("%d rows for %d cases:\n%s", rows, len(all)+1, out.String())
+func TestSmallest(t *testing.T) {
+	got := smallest("goos: linux\nBenchmarkX/a-2 \t 1\t 300 ns/op\t 0.5 gap_pct\nBenchmarkX/a-2 \t 1\t 200 ns/op\t 0.7 gap_pct\nBenchmarkY\nPASS\n")
+	if len(got) != 2 || got["ns/op"] != 200 || got["gap_pct"] != 0.5 {
+		t.Errorf("got %v", got)
 	}
 }
 
-// stopped is a method that does not finish.
-type stopped struct{ packer.Method }
-
-func (s stopped) Pack(ctx context.Context, p *packer.Problem) (*packer.Solution, error) {
-	sol, err := s.Method.Pack(ctx, p)
-	return sol, errors.Join(err, context.DeadlineExceeded)
-}
-
-func TestStopped(t *testing.T) {
-	var out bytes.Buffer
-	c := cases([]source{{name: "random"}}, 50)[0]
-	c.method = stopped{solve.Greedy{}}
-	if err := c.measure(t.Context(), 1, nil, &report{Writer: &out}); err != nil || !strings.Contains(out.String(), "no bound, stopped") || !strings.Contains(out.String(), "missed") {
-		t.Errorf("%v: %s", err, out.String())
-	}
-}
-
-func TestReport(t *testing.T) {
+func TestJudge(t *testing.T) {
+	pairs := promise{time: 1500 * time.Microsecond, gap: 1}
 	for _, test := range []struct {
-		name       string
-		took, most time.Duration
-		also       []figure
-		want       string
+		name    string
+		promise promise
+		figures map[string]float64
+		want    string
 	}{
-		{"no limit", time.Second, 0, []figure{{"gap 1 %", "", false}}, "row 1s gap 1 %"},
-		{"in time", 1234 * time.Microsecond, 1500 * time.Microsecond, nil, "row 1.23ms <1.5ms met"},
-		{"late", 12345 * time.Millisecond, time.Second, nil, "row 12.3s <1s missed"},
-		{"figures", 999 * time.Nanosecond, time.Second, []figure{{"a 1", "<2", false}, {"b 3", "<3", true}}, "row 0.999µs <1s a 1, b 3 <2, <3 missed"},
-		{"figure alone", 0, 0, []figure{{"a 1", "1", false}}, "row 0µs a 1 1 met"},
+		{"in time", pairs, map[string]float64{"ns/op": 1234567, "gap_pct": 1}, "1.234ms <1.5ms gap 1.0000 % <=1 % met"},
+		{"late", pairs, map[string]float64{"ns/op": 1.5e6}, "1.5ms <1.5ms missed"},
+		{"a gap", pairs, map[string]float64{"ns/op": 1e6, "gap_pct": 1.1}, "1ms <1.5ms gap 1.1000 % <=1 % missed"},
+		{"memory", promise{time: time.Second, bytes: 1 << 30}, map[string]float64{"ns/op": 1e6, "B/op": 1 << 31}, "1ms <1s 2 GiB <1 GiB missed"},
+		{"no promise", promise{}, map[string]float64{"ns/op": 1e6, "gap_pct": 3, "B/op": 5}, "1ms gap 3.0000 %"},
+		{"another", promise{}, map[string]float64{"ns/op": 1e6, "ratio": 31.26}, "1ms 31.3 times as long"},
+		{"skipped", promise{}, nil, "does not run here"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var out bytes.Buffer
-			r := &report{Writer: &out}
-			r.row("row", test.took, test.most, test.also, "", "")
-			if got := strings.Join(strings.Fields(out.String()), " "); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
+			row, missed := test.promise.judge(test.figures)
+			if got := strings.Join(strings.Fields(row), " "); got != test.want || missed != strings.HasSuffix(test.want, "missed") {
+				t.Errorf("got %q, missed %t; want %q", got, missed, test.want)
 			}
 		})
 	}
 }
 
 func TestRun(t *testing.T) {
+	t.Chdir("../..") // of the module
 	for _, test := range []struct {
 		name   string
 		args   []string
@@ -94,8 +51,8 @@ func TestRun(t *testing.T) {
 		{"argument", []string{"x"}, 2, "want no arguments"},
 		{"repeats", []string{"-repeats", "0"}, 2, "-repeats from 1"},
 		{"flag", []string{"-nonsense"}, 2, "flag provided but not defined"},
-		{"no data", []string{"-data", "testdata"}, 1, "interference_lucid.csv"},
-		{"one case", []string{"-case", "exact pairs/random/n=100", "-quick", "-repeats", "1", "-lemon", "0"}, 0, "exact pairs/random/n=1000"},
+		{"no data", []string{"-data", "testdata", "-case", "exact pairs/lucid/n=100"}, 1, "interference_lucid.csv"},
+		{"two cases", []string{"-case", "exact pairs/random/n=100", "-quick", "-repeats", "1"}, 0, " of 2 met"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -106,32 +63,5 @@ func TestRun(t *testing.T) {
 				t.Errorf("%q is not in\n%s", test.want, got)
 			}
 		})
-	}
-}
-
-func TestMeasured(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("interference_lucid.csv", "gpu,job_a,job_b,norm_speed_a,norm_speed_b\n3090,x,x,0.5,0.5\n3090,x,y,0.75,1\n")
-	write("interference_gavel.csv", "gpu,job_a,job_b,norm_speed_a,norm_speed_b\np100,x,x,0.1,0.1\nv100,x,x,0.5,0.5\n")
-	from, err := sources(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(from) != 3 || from[1].speeds[0][1] != 0.75 || from[1].speeds[1][0] != 1 || from[2].speeds[0][0] != 0.5 {
-		t.Errorf("got %+v", from)
-	}
-	if y := from[1].speeds[1][1]; !(y > 0) {
-		t.Errorf("the pair that was not measured has speed %v", y)
-	}
-	for _, text := range []string{"", "job_a,job_b\n", "gpu,job_a,job_b,norm_speed_a,norm_speed_b\n", "a\"b"} {
-		write("interference_lucid.csv", text)
-		if _, err := sources(dir); err == nil {
-			t.Errorf("%q is accepted", text)
-		}
 	}
 }

@@ -36,6 +36,58 @@ func BenchmarkSchedulerDecide(b *testing.B) {
 	}
 }
 
+// BenchmarkArrival measures how long a scheduler of 1,000 GPUs that does not look ahead, seven eighths full of pairs,
+// takes to see one task off and to find a place for another.
+func BenchmarkArrival(b *testing.B) {
+	for _, w := range packtest.Weights() {
+		b.Run("weights="+w, func(b *testing.B) {
+			const gpus = 1000
+			m := packtest.BenchModel(b, w, 64)
+			kinds := packtest.BenchProblem(m).Tasks
+			cards := make([]packer.GPU, gpus)
+			for i := range cards {
+				cards[i] = packer.GPU{ID: fmt.Sprintf("g%04d", i), Memory: 16 * profile.GiB}
+			}
+			s, err := NewScheduler(cards, m, packer.Limits{MaxSet: 2}, &SchedulerOptions{Budget: profile.Some(0)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(1, gpus))
+			at := time.Duration(0)
+			arrive := func(id string) {
+				k := rng.IntN(len(kinds))
+				t := kinds[k]
+				t.Kind, t.ID, t.Memory = t.ID, id, profile.Bytes(1+k%4)*profile.GiB
+				at += time.Second
+				if err := s.Submit(Job{Task: t, Left: profile.Some(time.Hour)}); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.Decide(context.Background(), at); err != nil {
+					b.Fatal(err)
+				}
+			}
+			ids := make([]string, gpus*7/4)
+			for i := range ids {
+				ids[i] = fmt.Sprintf("task%05d", i)
+				arrive(ids[i])
+			}
+			turn := func() {
+				id := ids[rng.IntN(len(ids))]
+				if err := s.Finish(id); err != nil {
+					b.Fatal(err)
+				}
+				arrive(id)
+			}
+			for range gpus { // warms it up
+				turn()
+			}
+			for b.Loop() {
+				turn()
+			}
+		})
+	}
+}
+
 // busyScheduler returns a scheduler of gpus cards, on which as many tasks wait, and a
 // function that has one task end and another come. Tasks take 1, 2, 4 GPUs and so on up to
 // widest, in machines of eight.
