@@ -135,6 +135,32 @@ type Placement struct {
 	Address string
 	// Reserved is the memory set aside on each card.
 	Reserved profile.Bytes
+	// Limits say what of the node holds the task to it.
+	Limits Limits
+}
+
+// Limits are what holds tasks to the memory that is set aside for them. With the zero value
+// nothing does.
+type Limits struct {
+	// MPS: the driver, for its tasks are clients of an MPS daemon.
+	MPS bool
+	// HAMi: HAMi-core, which answers a call for more memory in the driver's place.
+	HAMi bool
+}
+
+// String says what becomes of a task that asks for more than was set aside.
+func (l Limits) String() string {
+	var by []string
+	if l.MPS {
+		by = append(by, "the driver, under MPS")
+	}
+	if l.HAMi {
+		by = append(by, "HAMi-core")
+	}
+	if len(by) == 0 {
+		return "nothing holds it to that: the node has neither MPS nor HAMi-core"
+	}
+	return "held to that by " + strings.Join(by, " and by ")
 }
 
 // GPU returns NODE/DEVICE, of one card its ID in the books.
@@ -154,11 +180,23 @@ func (p Placement) GPUs() []string {
 
 // Annotations returns what [ReadPlacement] reads.
 func (p Placement) Annotations() map[string]string {
-	return map[string]string{
+	notes := map[string]string{
 		AnnotationGPU:      p.GPU(),
 		AnnotationUUID:     p.Address,
 		AnnotationReserved: strconv.FormatInt(int64(p.Reserved), 10),
 	}
+	mib := strconv.FormatInt(int64((p.Reserved+profile.MiB-1)/profile.MiB), 10)
+	if p.Limits.MPS { // a container numbers the cards that it sees
+		each := make([]string, strings.Count(p.Device, ",")+1)
+		for i := range each {
+			each[i] = strconv.Itoa(i) + "=" + mib + "M"
+		}
+		notes[AnnotationMPSLimit] = strings.Join(each, ",")
+	}
+	if p.Limits.HAMi { // on each card
+		notes[AnnotationHAMiLimit] = mib + "m"
+	}
+	return notes
 }
 
 // ReadPlacement reads a decision; false is that there is none. What cannot be read is
@@ -177,7 +215,9 @@ func ReadPlacement(annotations map[string]string) (Placement, bool, error) {
 	if err != nil || n <= 0 || n > maxMemory {
 		return Placement{}, false, &AnnotationError{AnnotationReserved, reserved, "a number of bytes, as collocd writes it"}
 	}
-	return Placement{Node: node, Device: device, Address: annotations[AnnotationUUID], Reserved: profile.Bytes(n)}, true, nil
+	at := Placement{Node: node, Device: device, Address: annotations[AnnotationUUID], Reserved: profile.Bytes(n)}
+	at.Limits = Limits{MPS: annotations[AnnotationMPSLimit] != "", HAMi: annotations[AnnotationHAMiLimit] != ""}
+	return at, true, nil
 }
 
 // isDevices reports whether a text is the names of devices, each once.

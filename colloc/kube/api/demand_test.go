@@ -58,10 +58,18 @@ func TestReadDemand(t *testing.T) {
 }
 
 func TestPlacement(t *testing.T) {
-	p := api.Placement{Node: "n1.example", Device: "gpu-3", Address: "GPU-1f", Reserved: profile.GiB}
-	got, ok, err := api.ReadPlacement(p.Annotations())
-	if got != p || !ok || err != nil {
-		t.Errorf("got %+v, %v, %v, want what was written, %+v", got, ok, err, p)
+	for _, limits := range []api.Limits{{}, {MPS: true}, {HAMi: true}, {MPS: true, HAMi: true}} {
+		p := api.Placement{Node: "n1.example", Device: "gpu-3,gpu-4", Address: "GPU-1f,GPU-2f", Reserved: profile.GiB + 1, Limits: limits}
+		notes := p.Annotations()
+		if got, ok, err := api.ReadPlacement(notes); got != p || !ok || err != nil {
+			t.Errorf("got %+v, %v, %v, want what was written, %+v", got, ok, err, p)
+		}
+		if mps := notes[api.AnnotationMPSLimit]; mps != map[bool]string{true: "0=1025M,1=1025M"}[limits.MPS] {
+			t.Errorf("%+v: MPS is told %q", limits, mps)
+		}
+		if hami := notes[api.AnnotationHAMiLimit]; hami != map[bool]string{true: "1025m"}[limits.HAMi] {
+			t.Errorf("%+v: HAMi-core is told %q", limits, hami)
+		}
 	}
 	if got, ok, err := api.ReadPlacement(nil); ok || err != nil {
 		t.Errorf("a pod without a decision has %+v, %v", got, err)

@@ -58,6 +58,11 @@ const (
 // collocd places: its pipe directory is in each of them. Their tasks are then planned to share by MPS.
 const LabelMPS = Domain + "/mps"
 
+// LabelHAMi is what an administrator sets to [True] on a node where HAMi's library (HAMi-core,
+// libvgpu.so) is loaded before CUDA's in each pod that collocd places. It holds a task to
+// [AnnotationHAMiLimit].
+const LabelHAMi = Domain + "/hami"
+
 // Names that collocd writes on a pod.
 const (
 	// AnnotationGPU is the decision: NODE/DEVICE, where DEVICE is the card's place or
@@ -68,6 +73,12 @@ const (
 	AnnotationUUID = Domain + "/gpu-uuid"
 	// AnnotationReserved is the memory set aside for the task on each of its cards, in bytes.
 	AnnotationReserved = Domain + "/reserved"
+	// AnnotationMPSLimit is AnnotationReserved as the driver's CUDA_MPS_PINNED_DEVICE_MEM_LIMIT
+	// takes it, such as 0=9216M, of pods on nodes with [LabelMPS] alone.
+	AnnotationMPSLimit = Domain + "/mps-limit"
+	// AnnotationHAMiLimit is AnnotationReserved as HAMi-core's CUDA_DEVICE_MEMORY_LIMIT takes
+	// it, such as 9216m, of pods on nodes with [LabelHAMi] alone.
+	AnnotationHAMiLimit = Domain + "/hami-limit"
 	// AnnotationShadow is what collocd would have decided, in shadow mode, as
 	// AnnotationGPU.
 	AnnotationShadow = Domain + "/shadow"

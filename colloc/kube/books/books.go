@@ -67,16 +67,16 @@ type Books struct {
 
 	mu       sync.Mutex
 	cluster  *cluster.Cluster
-	apart    map[[2]types.UID]time.Time // owners that are kept apart, and until when
+	apart    map[[2]Owner]time.Time // owners that are kept apart, and until when
 	stuck    map[cluster.Likeness]stuck
-	shuns    map[types.UID]map[string]time.Time // by owner: nodes that its pods are kept off, and until when
-	finished map[types.UID]finished             // pods that have run to their end and are still there
-	lengths  map[types.UID]lengths              // of them, by owner
-	rooms    map[string]string                  // by card: the job that waits until who is there has gone
-	promised map[string]bool                    // jobs that had such cards in the round before
-	idle     uint64                             // the change at which a round had nothing to do; 0 is that something was told since
-	due      time.Time                          // when somebody is to be asked about though nothing was told; zero is never
-	again    time.Time                          // when all who wait are, where it is looked ahead
+	shuns    map[Owner]map[string]time.Time // by owner: nodes that its pods are kept off, and until when
+	finished map[types.UID]finished         // pods that have run to their end and are still there
+	lengths  map[Owner]lengths              // of them, by owner
+	rooms    map[string]string              // by card: the job that waits until who is there has gone
+	promised map[string]bool                // jobs that had such cards in the round before
+	idle     uint64                         // the change at which a round had nothing to do; 0 is that something was told since
+	due      time.Time                      // when somebody is to be asked about though nothing was told; zero is never
+	again    time.Time                      // when all who wait are, where it is looked ahead
 }
 
 // New returns Books that are not open: events are taken in, nothing is decided.
@@ -109,7 +109,7 @@ func New(c Config) (*Books, error) {
 	}
 	return &Books{
 		config: c, cluster: cluster.New(bounds(c.Planner), c.Claims, c.Volumes),
-		apart: map[[2]types.UID]time.Time{}, stuck: map[cluster.Likeness]stuck{}, shuns: map[types.UID]map[string]time.Time{}, finished: map[types.UID]finished{}, lengths: map[types.UID]lengths{},
+		apart: map[[2]Owner]time.Time{}, stuck: map[cluster.Likeness]stuck{}, shuns: map[Owner]map[string]time.Time{}, finished: map[types.UID]finished{}, lengths: map[Owner]lengths{},
 		rooms: map[string]string{},
 	}, nil
 }

@@ -135,7 +135,7 @@ func (b *Books) shunned(pod *corev1.Pod) map[string]string {
 }
 
 // describeOf describes the pods of an owner anew that wait.
-func (b *Books) describeOf(of types.UID) {
+func (b *Books) describeOf(of Owner) {
 	b.anew(func(e *cluster.Entry) bool { return owner(e.Pod) == of })
 }
 

@@ -188,6 +188,13 @@ func TestStuck(t *testing.T) {
 	}
 	b.Shun("uid-000002")
 	b.DropPod("uid-000002")
+	forged := owned(9) // another namespace's that names the same owner
+	forged.Namespace = "other"
+	if other, p := place(forged); other != on {
+		t.Errorf("a pod of another namespace goes to %s, want %s, which refused it nothing", other, on)
+	} else {
+		b.DropPod(p.UID)
+	}
 	next, again := place(owned(3))
 	if next == on {
 		t.Errorf("the next pod of the Job goes to %s again, which refused the last", next)

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
@@ -91,10 +90,14 @@ func (b *Books) partners(pod *corev1.Pod) []string {
 	return list
 }
 
-// owner is who makes a pod anew when it goes: its controller, or nobody but itself.
-func owner(pod *corev1.Pod) types.UID {
+// Owner is who makes pods anew when they go: a controller in a namespace, or nobody but the pod
+// itself. A pod may name any controller; that of another namespace is none of its.
+type Owner string
+
+func owner(pod *corev1.Pod) Owner {
+	uid := pod.UID
 	if o := metav1.GetControllerOf(pod); o != nil {
-		return o.UID
+		uid = o.UID
 	}
-	return pod.UID
+	return Owner(pod.Namespace + "/" + string(uid))
 }

@@ -61,7 +61,7 @@ func (b *Books) explainPlaced(out *strings.Builder, e *cluster.Entry) error {
 		return nil
 	}
 	if e.Gang.Key != "" {
-		fmt.Fprintf(out, "of %s, on %s\n", e.Gang, e.At.GPU())
+		fmt.Fprintf(out, "of %s, on %s\nmemory: %v set aside for it on each; %v\n", e.Gang, e.At.GPU(), e.At.Reserved, e.At.Limits)
 		return nil
 	}
 	gpu := b.cluster.Inhabited(e.Cards[0], e)
@@ -71,6 +71,7 @@ func (b *Books) explainPlaced(out *strings.Builder, e *cluster.Entry) error {
 		return err
 	}
 	fmt.Fprintf(out, "card %s, %s, %v of %v reserved, shared by %s\n", e.At.GPU(), gpu.Model.Name, p.Reserved, p.Usable, p.Mechanism)
+	fmt.Fprintf(out, "memory: %v set aside for it; %v\n", e.At.Reserved, e.At.Limits)
 	for _, m := range p.Members {
 		fmt.Fprintf(out, "  %s: speed %.2f (%.2f to %.2f, %s), reserves %v\n", b.cluster.NameFor(e, types.UID(m.Task)), m.Speed.Value, m.Speed.Lo, m.Speed.Hi, m.Speed.Source.Kind, m.Reserved)
 	}

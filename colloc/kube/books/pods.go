@@ -122,7 +122,7 @@ func (b *Books) DropPod(uid types.UID) {
 
 // finished is a pod that has run to its end: since when and for how long, on which card, and for whom.
 type finished struct {
-	owner types.UID
+	owner Owner
 	user  string
 	came  time.Time
 	since time.Time
@@ -168,7 +168,7 @@ type lengths struct {
 	pods int
 }
 
-func (b *Books) teach(of types.UID, took time.Duration, n int) {
+func (b *Books) teach(of Owner, took time.Duration, n int) {
 	l := b.lengths[of]
 	if l.sum, l.pods = l.sum+took, l.pods+n; took == 0 {
 		return

@@ -54,7 +54,7 @@ func (t *turn) sit(s start) bool {
 			b.rise(s.unit.pods[:i])
 			return false
 		}
-		at := api.Placement{Node: node.Name, Reserved: b.cluster.Bounds.Usable(seats[i][0])}
+		at := api.Placement{Node: node.Name, Limits: seats[i][0].Limits, Reserved: b.cluster.Bounds.Usable(seats[i][0])}
 		if _, whole, err := b.config.Planner.Memory(e.Task); err == nil && whole < at.Reserved {
 			at.Reserved = min(s.action.Reserve, at.Reserved) // else it is the whole card
 		}

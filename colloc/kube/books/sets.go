@@ -63,7 +63,8 @@ func (b *Books) Sets() []Set {
 
 // Loosened lists the pods that are alone because nothing was known of them, and of which
 // enough is known by now, with what is to be set aside for them from now on. A claim
-// cannot be changed: pods that have one stay as they are.
+// cannot be changed, nor what a process was told at its start that it may take: pods that
+// have either stay as they are.
 func (b *Books) Loosened() []Bound {
 	if b.config.Claims {
 		return nil
@@ -72,7 +73,7 @@ func (b *Books) Loosened() []Bound {
 	defer b.mu.Unlock()
 	var list []Bound
 	for _, e := range b.placed(func(e *cluster.Entry) bool {
-		return e.Gang.Key == "" && e.Note != "" && e.Fault == nil && e.Misread == nil && e.Demand.Profile != ""
+		return e.At.Limits == (api.Limits{}) && e.Gang.Key == "" && e.Note != "" && e.Fault == nil && e.Misread == nil && e.Demand.Profile != ""
 	}) {
 		task, note := pods.Task(e.Pod, &e.Demand, b.config.Profile(e.Pod.Namespace, e.Demand.Profile), b.config.Tenancy)
 		if note != "" {
@@ -112,7 +113,7 @@ func (b *Books) rebook(e *cluster.Entry, at api.Placement) {
 // Pair is two pods, each named by its owner, whose cards are not shared by them.
 type Pair struct {
 	// Owners are the controllers that make the pods, or the pods that have none.
-	Owners [2]types.UID `json:"owners"`
+	Owners [2]Owner `json:"owners"`
 	// Until is when they may share again.
 	Until time.Time `json:"until"`
 }
@@ -145,7 +146,7 @@ func (b *Books) Restore(pairs []Pair) {
 // part notes that a pair is kept apart.
 func (b *Books) part(p Pair) {
 	b.apart[p.Owners] = p.Until
-	b.apart[[2]types.UID{p.Owners[1], p.Owners[0]}] = p.Until
+	b.apart[[2]Owner{p.Owners[1], p.Owners[0]}] = p.Until
 }
 
 // Part keeps two pods, and those that their owners make in their place, off each other's
@@ -157,7 +158,7 @@ func (b *Books) Part(x, y types.UID, until time.Time) {
 	if one == nil || other == nil {
 		return
 	}
-	b.part(Pair{[2]types.UID{owner(one.Pod), owner(other.Pod)}, until})
+	b.part(Pair{[2]Owner{owner(one.Pod), owner(other.Pod)}, until})
 	b.describeParted()
 }
 
@@ -176,7 +177,7 @@ func (b *Books) describeParted() {
 // reunite forgets the pairs whose time is over.
 func (b *Books) reunite(now time.Time) {
 	before := len(b.apart)
-	maps.DeleteFunc(b.apart, func(_ [2]types.UID, until time.Time) bool { return !now.Before(until) })
+	maps.DeleteFunc(b.apart, func(_ [2]Owner, until time.Time) bool { return !now.Before(until) })
 	if len(b.apart) < before {
 		b.describeParted()
 	}

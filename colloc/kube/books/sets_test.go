@@ -55,6 +55,27 @@ func TestLoosen(t *testing.T) {
 	}
 }
 
+// What a process was told at its start that it may take does not change while it runs.
+func TestLoosenedLimits(t *testing.T) {
+	known := pods.Known{}
+	b, err := books.New(books.Config{Planner: planner(t), Now: clock, Profile: func(string, string) pods.Known { return known }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := gpuNode("n1", a100, 40960, 1)
+	node.Labels[api.LabelHAMi] = api.True
+	b.SetNode(node)
+	b.Open()
+	b.SetPod(taskPod(0, api.AnnotationProfile, "light"))
+	r, said := decide(t, b)
+	finish(t, b, r)
+	known = profiles(t)("", "light")
+	b.Refresh("default", "light")
+	if len(r.Decisions) != 1 || !r.Decisions[0].At.Limits.HAMi || len(b.Loosened()) != 0 {
+		t.Errorf("placed %v, %+v, loosened %v", said, r.Decisions, b.Loosened())
+	}
+}
+
 // reopened returns Books of one node that begin where others have ended: with the pairs
 // that these keep apart, and the pods as they run.
 func reopened(t *testing.T, was *books.Books, now func() time.Time) *books.Books {

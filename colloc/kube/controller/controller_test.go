@@ -344,8 +344,9 @@ func TestTakeOver(t *testing.T) {
 		if on := s.placed(t); len(on) != 2 || b.Check() != nil {
 			t.Errorf("placed are %v; %v", on, b.Check())
 		}
-		if lead > 5*time.Second || takeover < 30*time.Second || takeover > 50*time.Second {
-			t.Errorf("led after %v, took over after %v, want at once and within 20 s of the end at 30 s", lead, takeover)
+		// It looks every 2 to 4.4 s: after the last renewal, and after the 15 s of the Lease.
+		if lead > 5*time.Second || takeover < 30*time.Second || takeover > 55*time.Second {
+			t.Errorf("led after %v, took over after %v, want at once and within 25 s of the end at 30 s", lead, takeover)
 		}
 	})
 }

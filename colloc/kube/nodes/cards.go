@@ -43,6 +43,8 @@ type Card struct {
 	Closed string
 	// Pool is the pool in which a DRA driver offers it; empty where labels tell of it.
 	Pool string
+	// Limits are what holds tasks there to the memory that is set aside for them.
+	Limits api.Limits
 	// Counted says that several ResourceClaims may share it, each with its part of the
 	// memory, so that the scheduler counts them.
 	Counted bool
@@ -131,6 +133,11 @@ func mixedOnly(labels map[string]string) bool {
 		}
 	}
 	return false
+}
+
+// limits are what an administrator says that holds tasks to their memory.
+func limits(labels map[string]string) api.Limits {
+	return api.Limits{MPS: labels[api.LabelMPS] == api.True, HAMi: labels[api.LabelHAMi] == api.True}
 }
 
 // sharing is how the cards of a node may be shared: nil is by time-slicing. The device

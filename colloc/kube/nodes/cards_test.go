@@ -241,7 +241,7 @@ func TestSharing(t *testing.T) {
 	var r nodes.Reader
 	for _, want := range [][]profile.Mechanism{nil, {profile.MPS}} {
 		cards, _ := r.Cards(n, nil)
-		if len(cards) != 1 || !slices.Equal(cards[0].GPU.Mechanisms, want) {
+		if len(cards) != 1 || !slices.Equal(cards[0].GPU.Mechanisms, want) || cards[0].Limits != (api.Limits{MPS: want != nil}) {
 			t.Errorf("%+v, want mechanisms %v", cards, want)
 		}
 		n.Labels[api.LabelMPS] = api.True

@@ -13,9 +13,14 @@ import (
 // labels do. notes say what is there and cannot be used, and why.
 func (r *Reader) Cards(node *corev1.Node, all []*resourcev1.ResourceSlice) (cards []Card, notes []string) {
 	if own := current(node.Name, all); len(own) > 0 {
-		return r.fromSlices(node, own)
+		cards, notes = r.fromSlices(node, own)
+	} else {
+		cards, notes = r.fromLabels(node)
 	}
-	return r.fromLabels(node)
+	for i := range cards {
+		cards[i].Limits = limits(node.Labels)
+	}
+	return cards, notes
 }
 
 // current are the slices of a node's GPUs, of the newest generation of each pool.

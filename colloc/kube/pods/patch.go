@@ -17,8 +17,17 @@ import (
 // holds for the pod as it was read: with another UID or resource version the API server
 // refuses it, so that of two deciders, and of two tries of one, only the first succeeds.
 func Patch(pod *corev1.Pod, p api.Placement, pinned bool) ([]byte, error) {
+	notes := map[string]any{}
+	for _, name := range []string{api.AnnotationMPSLimit, api.AnnotationHAMiLimit} {
+		if _, left := pod.Annotations[name]; left {
+			notes[name] = nil // of where it was placed before
+		}
+	}
+	for name, value := range p.Annotations() {
+		notes[name] = value
+	}
 	patch := map[string]any{
-		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "annotations": p.Annotations()},
+		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "annotations": notes},
 	}
 	gates := []corev1.PodSchedulingGate{}
 	for _, g := range pod.Spec.SchedulingGates {

@@ -137,6 +137,25 @@ func TestPatch(t *testing.T) {
 	}
 }
 
+// TestPatchLimits: a pod that is decided anew elsewhere keeps no limit of where it was.
+func TestPatchLimits(t *testing.T) {
+	pod := gated()
+	pod.Annotations = api.Placement{Node: "n1", Device: "gpu-0", Address: "0", Reserved: 9, Limits: api.Limits{MPS: true, HAMi: true}}.Annotations()
+	body, err := pods.Patch(pod, api.Placement{Node: "n2", Device: "gpu-0", Address: "0", Reserved: 9, Limits: api.Limits{HAMi: true}}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Metadata struct{ Annotations map[string]any }
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatal(err)
+	}
+	if mps, there := got.Metadata.Annotations[api.AnnotationMPSLimit]; !there || mps != nil || got.Metadata.Annotations[api.AnnotationHAMiLimit] != "1m" {
+		t.Errorf("the patch is %s", body)
+	}
+}
+
 // TestTrim: what is dropped changes nothing that collocd decides.
 func TestTrim(t *testing.T) {
 	pod := gated(api.Gate)

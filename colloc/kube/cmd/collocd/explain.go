@@ -50,7 +50,7 @@ func explainOwn(pod *corev1.Pod, out io.Writer) error {
 	phase, at := pods.PhaseOf(pod)
 	text := fmt.Sprintf("pod %s/%s is %v\n", pod.Namespace, pod.Name, phase)
 	if phase == pods.Placed {
-		text += fmt.Sprintf("card %s, %v reserved\n", at.GPU(), at.Reserved)
+		text += fmt.Sprintf("card %s, %v reserved; %v\n", at.GPU(), at.Reserved, at.Limits)
 	}
 	if said := pods.Said(pod); said != nil {
 		text += fmt.Sprintf("told: %s: %s\n", said.Reason, said.Message)

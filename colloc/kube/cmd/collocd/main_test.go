@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"example.com/colloc/colloc"
@@ -160,7 +159,7 @@ func TestKeep(t *testing.T) {
 	if err := k.books.Planner().Observe(colloc.Observation{GPU: gpu, Members: []colloc.Measurement{co, co}}); err != nil {
 		t.Fatal(err)
 	}
-	pairs := []books.Pair{{Owners: [2]types.UID{"a", "b"}, Until: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)}}
+	pairs := []books.Pair{{Owners: [2]books.Owner{"a", "b"}, Until: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)}}
 	k.books.Restore(pairs)
 	if err := k.keep(1); err == nil {
 		t.Fatal("written into a folder that is not there")

@@ -175,8 +175,17 @@ func testGate(t *testing.T, c *kubetest.Cluster) {
 				got = gates(q)
 				slices.Sort(got)
 				slices.Sort(tt.want)
-				for _, in := range append(q.Spec.InitContainers, q.Spec.Containers...) { // each has the variable, if the pod has the gate
-					if has := len(in.Env) == 1 && in.Env[0].ValueFrom != nil && in.Env[0].ValueFrom.FieldRef != nil; has != slices.Contains(got, api.Gate) {
+				for _, in := range append(q.Spec.InitContainers, q.Spec.Containers...) { // each has the variables, if the pod has the gate
+					from := map[string]string{}
+					for _, e := range in.Env {
+						if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil {
+							from[e.Name] = e.ValueFrom.FieldRef.FieldPath
+						}
+					}
+					has := len(in.Env) == 3 && from["NVIDIA_VISIBLE_DEVICES"] == "metadata.annotations['"+api.AnnotationUUID+"']" &&
+						from["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] == "metadata.annotations['"+api.AnnotationMPSLimit+"']" &&
+						from["CUDA_DEVICE_MEMORY_LIMIT"] == "metadata.annotations['"+api.AnnotationHAMiLimit+"']"
+					if has != slices.Contains(got, api.Gate) {
 						return false
 					}
 				}
