@@ -54,6 +54,17 @@ const (
 	AnnotationEvictable = Domain + "/evictable"
 )
 
+// Known reports whether collocd reads an annotation of pods.
+func Known(annotation string) bool {
+	switch annotation {
+	case AnnotationProfile, AnnotationMemory, AnnotationMaxSlowdown, AnnotationAlone, AnnotationClass, AnnotationGPUs, AnnotationGangSize,
+		AnnotationGang, AnnotationRestart, AnnotationLength, AnnotationRate, AnnotationSLO, AnnotationEvictable,
+		AnnotationGPU, AnnotationUUID, AnnotationReserved, AnnotationMPSLimit, AnnotationHAMiLimit, AnnotationShadow:
+		return true
+	}
+	return false
+}
+
 // LabelMPS is what an administrator sets to [True] on a node where an MPS daemon serves the pods that
 // collocd places: its pipe directory is in each of them. Their tasks are then planned to share by MPS.
 const LabelMPS = Domain + "/mps"

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,9 +37,7 @@ const maxMessage = 1024
 // say writes our condition and an Event, and with it what points the pod to its claim. A
 // condition that could not be written hurts nobody but the reader; it is said again.
 func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.PodCondition, points ...corev1.PodResourceClaimStatus) {
-	if len(condition.Message) > maxMessage {
-		condition.Message = condition.Message[:maxMessage]
-	}
+	condition.Message = short(condition.Message)
 	if c.config.Events != nil {
 		kind := corev1.EventTypeNormal
 		if condition.Status != corev1.ConditionTrue && !c.config.Shadow {
@@ -65,6 +64,11 @@ func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.
 		}
 		c.config.Log.Warn("condition not written", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	}
+}
+
+// short is a text as far as there is room for it, to the end of a character.
+func short(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")
 }
 
 // statusPatch adds what a pod is told and points it to claims.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,6 +181,10 @@ func TestTrim(t *testing.T) {
 	}
 	if diff := cmp.Diff(task(trimmed), task(pod)); diff != "" {
 		t.Error(diff)
+	}
+	pod.Annotations[api.Domain+"/unknown"], pod.Annotations[api.AnnotationRate] = "x", strings.Repeat("x", 200<<10)
+	if t2 := pods.Trim(pod); len(t2.Annotations) != 2 || len(t2.Annotations[api.AnnotationRate]) > 16<<10 {
+		t.Errorf("it keeps %d annotations, of a query %d bytes", len(t2.Annotations), len(t2.Annotations[api.AnnotationRate]))
 	}
 	if trimmed.Annotations["big"] != "" || trimmed.Spec.Containers[0].Image != "" {
 		t.Error("the trimmed pod holds what nobody needs")

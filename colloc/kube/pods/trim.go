@@ -19,17 +19,21 @@ func Needed(pod *corev1.Pod) *corev1.Pod {
 	return TrimOther(pod)
 }
 
+// maxAnnotation is the most of an annotation that is kept, in bytes: a pod may have a quarter
+// of a MiB of them. The longest that is of use is a decision about 32 GPUs, or a query.
+const maxAnnotation = 16 << 10
+
 // Trim returns what collocd needs of a pod of ours, a tenth of it.
 func Trim(pod *corev1.Pod) *corev1.Pod {
 	out := bare(pod)
 	out.CreationTimestamp, out.ResourceVersion = pod.CreationTimestamp, pod.ResourceVersion
 	out.DeletionTimestamp = pod.DeletionTimestamp
 	for name, value := range pod.Annotations {
-		if strings.HasPrefix(name, api.Domain+"/") {
+		if api.Known(name) {
 			if out.Annotations == nil {
 				out.Annotations = map[string]string{}
 			}
-			out.Annotations[name] = value
+			out.Annotations[name] = strings.Clone(value[:min(len(value), maxAnnotation)])
 		}
 	}
 	if owner := metav1.GetControllerOf(pod); owner != nil {

@@ -13,6 +13,7 @@ import (
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/metrics"
 	"example.com/colloc/colloc/station/page"
+	"example.com/colloc/internal/few"
 )
 
 // web shows the station over TCP to this machine alone, if it is asked to.
@@ -37,7 +38,7 @@ func (w *web) open(socket string, decider http.Handler, out io.Writer) (closer f
 	}
 	fmt.Fprintf(out, "colloc station: http://%s/ and /metrics\n", l.Addr())
 	client := api.NewClient(socket)
-	asker := func(ctx context.Context, c net.Conn) context.Context { return decide.WithAsker(ctx, cli.Holder(c)) }
+	asker := func(ctx context.Context, c net.Conn) context.Context { return decide.WithAsker(ctx, few.Holder(c)) }
 	stop := cli.Serve(l, pages(client, decider), asker, nil)
 	return func() error {
 		err := stop()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,7 @@ import (
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/kube/profiles"
 	"example.com/colloc/colloc/kube/volumes"
+	"example.com/colloc/internal/plain"
 )
 
 // explain says of one pod what was or would be decided, from what the API server has
@@ -57,7 +59,7 @@ func explainOwn(pod *corev1.Pod, out io.Writer) error {
 	} else {
 		text += "collocd has told it nothing yet\n"
 	}
-	_, err := io.WriteString(out, text+"who may list nodes and all pods is told more\n")
+	_, err := io.WriteString(out, plain.Lines(text)+"who may list nodes and all pods is told more\n")
 	return err
 }
 
@@ -80,7 +82,12 @@ func explainAll(ctx context.Context, f *flags, config *rest.Config, client kuber
 		return err
 	}
 	all.Open()
-	return all.Explain(out, pod.UID)
+	var text strings.Builder // some of it is its user's
+	if err := all.Explain(&text, pod.UID); err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, plain.Lines(text.String()))
+	return err
 }
 
 // loadGroups reads the PodGroups once, if there are any.

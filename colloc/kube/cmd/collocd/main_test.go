@@ -39,6 +39,7 @@ func fakeAPI(t *testing.T) (kubeconfig string) {
 	waiting := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: "train", UID: "u-train", Labels: map[string]string{api.LabelTask: api.True}, Annotations: map[string]string{api.AnnotationProfile: "bert"},
 	}, Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: api.Gate}}}}
+	waiting.Status.Conditions = []corev1.PodCondition{{Type: api.ConditionPlaced, Status: corev1.ConditionFalse, Reason: "Odd", Message: "\x1b]0;title\atext"}}
 	plain := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u-web"}}
 	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.count": "1"}}}
 	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("110")}
@@ -89,6 +90,9 @@ func run(t *testing.T, args ...string) (string, error) {
 func TestExplain(t *testing.T) {
 	kubeconfig := fakeAPI(t)
 	out, err := run(t, "explain", "-kubeconfig", kubeconfig, "train")
+	if strings.Contains(out, "\x1b") || !strings.Contains(out, "told: Odd: text") {
+		t.Errorf("a terminal would obey %q", out)
+	}
 	for _, want := range []string{"pod default/train is waiting", `there is no Profile "bert" in namespace default`, "all 1 nodes with GPUs would take it", "it fits now: on n1/gpu-0"} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("%v; %q is missing in\n%s", err, want, out)

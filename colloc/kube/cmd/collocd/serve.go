@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -79,7 +76,7 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	var c *controller.Controller // made below, before anybody asks for metrics
-	counted, err := metrics.New(registry, func() metrics.State { return stateOf(all, c.Idle()) })
+	counted, err := metrics.New(registry, nowAndThen(time.Second, func() metrics.State { return stateOf(all, c.Idle()) }))
 	if err != nil {
 		return err
 	}
@@ -206,45 +203,4 @@ func stateOf(b *books.Books, idle time.Duration) metrics.State {
 		s.Cards = append(s.Cards, metrics.Card{Node: c.Node, Device: c.Device, Tasks: len(c.Tasks), Reserved: c.Reserved, Over: c.Over})
 	}
 	return s
-}
-
-// stepTime is how long a step may take before the loop counts as dead: a full round over
-// 10,000 pods takes half a second.
-const stepTime = 2 * time.Minute
-
-// listen serves /metrics, /readyz, which says whether the caches are filled, and /healthz,
-// which says whether the loop goes on, until stop is called.
-func listen(ctx context.Context, addr string, registry *prometheus.Registry, c *controller.Controller, log *slog.Logger) (stop func(), err error) {
-	if addr == "" {
-		return func() {}, nil
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("-metrics-addr: %w", err)
-	}
-	log.Info("serving /metrics and /healthz", "addr", l.Addr().String())
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	answer := func(path, fault string, ok func() bool) {
-		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			if !ok() {
-				http.Error(w, fault, http.StatusServiceUnavailable)
-				return
-			}
-			_, _ = io.WriteString(w, "ok\n")
-		})
-	}
-	answer("/readyz", "the caches are not filled: the log says what cannot be read", c.Ready)
-	answer("/healthz", "the loop has not come to its end for too long", func() bool { return c.Idle() < stepTime })
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(l)
-	}()
-	return func() {
-		_ = server.Close()
-		<-done
-	}, nil
 }
