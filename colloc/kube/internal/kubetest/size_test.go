@@ -54,9 +54,11 @@ func TestSize(t *testing.T) {
 	create(pods, "p", "")
 	start := time.Now()
 	d := c.Collocd(program, c.Kubeconfig())
+	second := time.NewTicker(time.Second) // to ask costs collocd, too
+	defer second.Stop()
 	waiting := func(n int) func() bool {
 		return func() bool {
-			time.Sleep(time.Second)
+			<-second.C
 			m, ok := d.Metrics()
 			return ok && m["colloc_leader"] == 1 && m["colloc_pending_tasks"] == float64(n)
 		}
@@ -78,7 +80,7 @@ func TestSize(t *testing.T) {
 	}
 	c.Await("collocd has decided about all", waiting(0))
 	c.Await("all is written", func() bool {
-		time.Sleep(time.Second)
+		<-second.C
 		placed := 0
 		for at := (metav1.ListOptions{Limit: 500}); ; {
 			list, err := c.Client.CoreV1().Pods("default").List(t.Context(), at)
