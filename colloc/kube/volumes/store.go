@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"example.com/colloc/colloc/kube/internal/served"
 )
 
 // Store is the claims, volumes and classes that there are. The zero Store has none. Safe for concurrent use.
@@ -76,19 +78,14 @@ func (s *Store) Watch(ctx context.Context, client kubernetes.Interface, changed 
 		f.Core().V1().PersistentVolumeClaims().Informer(), f.Core().V1().PersistentVolumes().Informer(), f.Storage().V1().StorageClasses().Informer(),
 	} {
 		tell := func(o any, gone bool) {
-			if unknown, ok := o.(cache.DeletedFinalStateUnknown); ok {
-				o = unknown.Obj
-			}
 			s.set(o, gone)
 			changed()
 		}
-		r, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(o any) { tell(o, false) }, UpdateFunc: func(_, o any) { tell(o, false) }, DeleteFunc: func(o any) { tell(o, true) },
-		})
+		filled, err := served.Tell(i, func(_, o any) { tell(o, false) }, func(o any) { tell(o, true) })
 		if err != nil {
 			return fmt.Errorf("volumes: %w", err)
 		}
-		synced = append(synced, r.HasSynced)
+		synced = append(synced, filled)
 	}
 	f.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {

@@ -27,28 +27,42 @@ func Has(d discovery.DiscoveryInterface, r schema.GroupVersionResource) (bool, e
 	return slices.ContainsFunc(list.APIResources, func(a metav1.APIResource) bool { return a.Name == r.Resource }), nil
 }
 
+// Tell calls set for each object of an informer that is new or changed, with what it was
+// before, nil if it is new, and drop for each that is gone. Synced says when it has done so for
+// all there were.
+func Tell[T any](i cache.SharedIndexInformer, set func(before any, now T), drop func(T)) (synced cache.InformerSynced, err error) {
+	tell := func(before, obj any) {
+		if now, ok := obj.(T); ok {
+			set(before, now)
+		}
+	}
+	registered, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { tell(nil, obj) }, UpdateFunc: tell,
+		DeleteFunc: func(obj any) {
+			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+			}
+			if was, ok := obj.(T); ok {
+				drop(was)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err // only after the informer was stopped
+	}
+	return registered.HasSynced, nil
+}
+
 // Watch calls set for each object that is new or changed and drop for each that is gone
 // until ctx is over, and returns once all there were have been set.
 func Watch(ctx context.Context, client dynamic.Interface, r schema.GroupVersionResource, set, drop func(*unstructured.Unstructured)) error {
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
-	each := func(f func(*unstructured.Unstructured)) func(any) {
-		return func(obj any) {
-			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = gone.Obj
-			}
-			if u, ok := obj.(*unstructured.Unstructured); ok {
-				f(u)
-			}
-		}
-	}
-	registered, err := factory.ForResource(r).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: each(set), UpdateFunc: func(_, obj any) { each(set)(obj) }, DeleteFunc: each(drop),
-	})
+	synced, err := Tell(factory.ForResource(r).Informer(), func(_ any, now *unstructured.Unstructured) { set(now) }, drop)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.Resource, err)
 	}
 	factory.Start(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), registered.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), synced) {
 		return fmt.Errorf("%s: the watch did not fill: %w", r.Resource, context.Cause(ctx))
 	}
 	return nil
