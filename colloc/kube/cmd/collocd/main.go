@@ -36,7 +36,7 @@ func dashes(args []string) []string {
 		if a == "--" {
 			break
 		}
-		if len(a) > 2 && a[0] == '-' && a[1] != '-' {
+		if len(a) > 2 && a[0] == '-' && a[1] != '-' && a[2] != '=' { // but not -n=NAMESPACE
 			out[i] = "-" + a
 		}
 	}

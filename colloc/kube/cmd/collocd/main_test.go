@@ -26,8 +26,8 @@ import (
 )
 
 func TestDashes(t *testing.T) {
-	got := dashes([]string{"-shadow", "--batch=3", "-h", "explain", "-namespace", "a", "--", "-x-y"})
-	if want := []string{"--shadow", "--batch=3", "-h", "explain", "--namespace", "a", "--", "-x-y"}; !slices.Equal(got, want) {
+	got := dashes([]string{"-shadow", "--batch=3", "-h", "explain", "-namespace", "a", "-n=b", "--", "-x-y"})
+	if want := []string{"--shadow", "--batch=3", "-h", "explain", "--namespace", "a", "-n=b", "--", "-x-y"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
