@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"example.com/colloc/colloc/kube/controller"
 	"example.com/colloc/colloc/kube/metrics"
-	"k8s.io/client-go/kubernetes/fake"
 )
 
 // serving is the address of a collocd that decides nothing.
