@@ -22,7 +22,7 @@ type model struct {
 }
 
 var (
-	_ packer.AdditiveModel = model{}
+	_ packer.MonotoneModel = model{}
 	_ packer.TriedModel    = model{}
 	_ packer.PaceModel     = model{}
 )
@@ -49,7 +49,7 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 type batched struct{ model }
 
 var (
-	_ packer.AdditiveModel = batched{}
+	_ packer.MonotoneModel = batched{}
 	_ packer.PaceModel     = batched{}
 	_ packer.BatchModel    = batched{}
 )
@@ -102,16 +102,6 @@ func bounded(pace float64) float64 {
 // its company.
 func (model) Monotone(_ *packer.GPU, mech profile.Mechanism) bool {
 	return mech == profile.TimeSlice || mech == profile.MPS
-}
-
-// Additive implements [packer.AdditiveModel]: see [interference.Predictor.OwnCost].
-func (m model) Additive(task *packer.Task, gpu *packer.GPU, mech profile.Mechanism) (once, least float64, ok bool) {
-	return m.additive(m.uses.of(task.Profile, gpu.Type), gpu, mech)
-}
-
-func (m model) additive(t *profile.Profile, gpu *packer.GPU, mech profile.Mechanism) (once, least float64, ok bool) {
-	const rounding = 1e-9
-	return m.interference.OwnCost(gpu.Type, mech, t) + rounding, predict.LeastSpeed, m.Monotone(gpu, mech)
 }
 
 // observed reports whether it is known how busy the task keeps a GPU.

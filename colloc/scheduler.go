@@ -156,13 +156,6 @@ func (m live) Pace(task *packer.Task, gpu *packer.GPU) float64 {
 	return bounded(m.planner.pace(&t, g, m.paces.scale).Value)
 }
 
-// Additive implements [packer.AdditiveModel].
-func (m live) Additive(task *packer.Task, gpu *packer.GPU, mech profile.Mechanism) (once, least float64, ok bool) {
-	var filled profile.Profile
-	member, _ := m.planner.complete(&filled, task.Profile, gpu.Type)
-	return m.additive(member, gpu, mech)
-}
-
 // Tried implements [packer.TriedModel].
 func (m live) Tried(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism) bool {
 	return m.tried(m.Pace, set, gpu, mech)

@@ -16,7 +16,6 @@ type door struct {
 	set    []*Task // asked about
 	slices SliceModel
 	mono   MonotoneModel
-	add    AdditiveModel
 	like   []int32 // see Alike; nil before it was asked
 }
 
@@ -24,7 +23,6 @@ func newDoor(p *Problem) *door {
 	d := &door{p: p}
 	d.slices, _ = p.Model.(SliceModel)
 	d.mono, _ = p.Model.(MonotoneModel)
-	d.add, _ = p.Model.(AdditiveModel)
 	return d
 }
 
@@ -74,22 +72,11 @@ func (d *door) Hosts(class int, task int32) bool { return d.cards[class].Hosts(d
 // Accepts implements instance.Oracle.
 func (d *door) Accepts(a, b int32) bool { return d.who[a].Accepts(d.who[b]) }
 
-// SameModel implements instance.Oracle.
-func (d *door) SameModel(a, b int) bool { return sameModel(d.cards[a], d.cards[b]) }
-
 // Monotone implements instance.Oracle.
 func (d *door) Monotone(class int) bool {
 	return d.mono != nil && !slices.ContainsFunc(d.cards[class].Sharing(), func(mech profile.Mechanism) bool {
 		return !d.mono.Monotone(d.cards[class], mech)
 	})
-}
-
-// Additive implements instance.Oracle.
-func (d *door) Additive(class int, task int32, mech profile.Mechanism) (once, least float64, ok bool) {
-	if d.add != nil {
-		once, least, ok = d.add.Additive(d.who[task], d.cards[class], mech)
-	}
-	return once, least, ok
 }
 
 // typeKey holds what is quick to compare of tasks that may be alike.

@@ -22,7 +22,7 @@ type BatchModel interface {
 	PairSpeeds(task *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, own, other []float64) error
 }
 
-// MonotoneModel is a Model in which company only hurts. It spares methods and
+// MonotoneModel is a Model in which company only hurts. It spares
 // [Certificate.Verify] most questions about large sets: where a task is slow
 // beside one companion, it is no faster beside that one and others.
 type MonotoneModel interface {
@@ -34,24 +34,6 @@ type MonotoneModel interface {
 	//
 	// A bound that rests on a broken promise is none.
 	Monotone(gpu *GPU, mech profile.Mechanism) bool
-}
-
-// AdditiveModel is a MonotoneModel in which what companions cost a task adds up.
-// It spares ColumnGen of package solve nearly all questions about sets of three and more that
-// earn nothing.
-type AdditiveModel interface {
-	MonotoneModel
-	// Additive promises that on gpu by mech, in every set S of two tasks and more
-	// that holds task,
-	//
-	//	speed(S) <= max(least, 1/(1 + Σ cost(j) - (|S| - 2)·once))
-	//	cost(j)   = 1/speed({task, j}) - 1      for each companion j
-	//
-	// where once >= 0 is the part of a companion's cost that is there whoever it
-	// is, and counts once however many they are, and least the lowest speed that
-	// the model ever says. Nothing is promised where the denominator is not
-	// positive. A bound that rests on a broken promise is none.
-	Additive(task *Task, gpu *GPU, mech profile.Mechanism) (once, least float64, ok bool)
 }
 
 // TriedModel is a Model that remembers sets that ran and did less than the best of their

@@ -96,10 +96,7 @@ func (a Auto) choose(p *packer.Problem) (packer.Method, string, error) {
 	columns := ColumnGen{Tol: a.Tol, Seed: a.Seed, MaxSets: budget}
 	pairs := max(1, in.Free) * n * n / 2
 	typed := n > manyTasks && types <= n/16
-	l, why := columns.listing(in, ty)
-	if why == "" && !l.Whole {
-		why = fmt.Sprintf("more than %d sets", budget)
-	}
+	why := columns.tooMany(in, ty)
 	switch {
 	case in.MaxSet <= 2 && !typed && pairs/cheapPairs <= budget && (!in.Gangs || why != ""):
 		return Matching{Tol: a.Tol}, fmt.Sprintf("sets of at most %d", in.MaxSet), nil

@@ -2,7 +2,6 @@ package solve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -26,21 +25,15 @@ import (
 //
 // Every multiset of types that memory allows is valued, once: O(classes ·
 // types^k) questions to the model for sets of k, and 4 bytes for each. Where that
-// is more than MaxSets, and the model is a [packer.MonotoneModel], only the sets up to
-// some smaller size are, pairs at least. Of the larger ones the model is asked
-// about those that may earn something by what the smaller ones say, MaxSets at
-// most; what is then left counts with the most that it may earn, so that the
-// bound holds but is loose, least so for an [packer.AdditiveModel]. In all other cases,
-// with more than 4096 types, and with gangs where sets are not all listed, ColumnGen
-// answers like LocalSearch and proves nothing.
+// is more than MaxSets, and with more than 4096 types, ColumnGen answers like LocalSearch
+// and proves nothing.
 //
 // A set of gangs is a column that takes as many GPUs of its kind as each of them. With
 // gangs beside homes the plan is that of LocalSearch, and the bound is proved by the
 // prices of tasks without homes, which is looser.
 //
-// Each round costs one pass over all values and, with up to 512 types and kinds
-// of GPU, O(rows²) for each pivot; 10 to 40 rounds are usual. With more, prices
-// are near those of the linear program, and the bound within 0.1 % or so.
+// Each round costs one pass over all values and O(rows²) for each pivot, where rows are
+// types and kinds of GPU; 10 to 40 rounds are usual.
 type ColumnGen struct {
 	// Tol is the relative gap at which to stop, in [0, 1); 0 is as good as Steps
 	// allow.
@@ -50,7 +43,7 @@ type ColumnGen struct {
 	// Steps is how often the search tries to improve the plan; 0 means 25 for
 	// each type of task, 1000 at least.
 	Steps int
-	// MaxSets is the largest number of sets to list, and of questions about others. 0
+	// MaxSets is the largest number of sets to value. 0
 	// means 1 << 25: all sets of three of 584 types, or all of four of 165.
 	MaxSets int
 }
@@ -75,15 +68,14 @@ func (cg ColumnGen) Pack(ctx context.Context, p *packer.Problem) (*packer.Soluti
 	in := d.Instance
 	e := instance.NewEvaluator(in)
 	ty := instance.NewTypes(in, false)
-	l, why := cg.listing(in, ty)
+	why := cg.tooMany(in, ty)
 	switch {
 	case why != "":
 		return cg.unproved(ctx, p, why)
 	case in.Gangs && in.Homes:
 		return cg.withoutHomes(ctx, p)
 	}
-	q := &catalogue.Questions{Most: cg.maxSets()}
-	cat, err := catalogue.New(ctx, e, ty, l, q)
+	cat, err := catalogue.New(ctx, e, ty)
 	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
@@ -94,20 +86,17 @@ func (cg ColumnGen) Pack(ctx context.Context, p *packer.Problem) (*packer.Soluti
 	if err != nil {
 		return nil, err
 	}
-	g, err := columns.New(ctx, e, cat, start, q, cg.Tol, cg.Seed)
+	g, err := columns.New(ctx, e, cat, start, cg.Tol, cg.Seed)
 	if err != nil {
 		return nil, err
 	}
 	g.Bounds(ctx)
 	g.Round()
 	steps, err := g.ImprovePlan(ctx, cg.steps(len(ty.Members)))
-	if err = errors.Join(err, q.Err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	text := fmt.Sprintf("column generation: %d types of task, %d sets in %d rounds, %d steps", len(ty.Members), len(g.Sets), g.Rounds, steps)
-	if g.Quick {
-		text += fmt.Sprintf("; sets of more than %d valued as needed, %d of them", max(l.Free, l.Taken), q.Asked)
-	}
 	return answer(ctx, d, g.Plan(), g.Proof(), text)
 }
 
@@ -138,24 +127,16 @@ func (cg ColumnGen) steps(types int) int {
 	return cg.Steps
 }
 
-// listing returns which sets to list, or says why there can be no bound.
-func (cg ColumnGen) listing(in *instance.Instance, ty *instance.Types) (catalogue.Listing, string) {
+// tooMany says why there can be no bound, or "".
+func (cg ColumnGen) tooMany(in *instance.Instance, ty *instance.Types) string {
 	n := len(ty.Members)
-	l, ok := catalogue.Deepest(in, n, cg.maxSets())
 	switch {
-	case in.Gangs && !l.Whole:
-		return l, fmt.Sprintf("gangs and more than %d sets", cg.maxSets())
 	case n+len(in.Classes) > maxRows:
-		return l, fmt.Sprintf("more than %d types of task and kinds of GPU", maxRows)
-	case !ok:
-		return l, fmt.Sprintf("more than %d sets", cg.maxSets())
+		return fmt.Sprintf("more than %d types of task and kinds of GPU", maxRows)
+	case !catalogue.Few(in, n, cg.maxSets()):
+		return fmt.Sprintf("more than %d sets", cg.maxSets())
 	}
-	for k := range in.Classes {
-		if !l.Lists(in, k) && !in.Monotone(&in.Classes[k]) {
-			return l, fmt.Sprintf("more than %d sets, and the model is no MonotoneModel", cg.maxSets())
-		}
-	}
-	return l, ""
+	return ""
 }
 
 // unproved answers where there can be no bound, and says why.

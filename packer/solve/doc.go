@@ -5,7 +5,7 @@
 //     hundreds of tasks, under a second for 2000.
 //   - [ColumnGen] proves its gap for sets of any size where all sets can be
 //     valued: hundreds of tasks in threes, a hundred in fours, and ten thousand
-//     tasks of a few dozen types. With a [packer.MonotoneModel] a thousand tasks.
+//     tasks of a few dozen types.
 //   - [LocalSearch] is the fast answer for sets of three and more, and proves
 //     nothing.
 //   - [Greedy] is the fastest answer for sets of any size and proves nothing.
@@ -35,8 +35,7 @@
 //	             pairs. Several kinds: 20 to 60 matchings at prices of kinds.
 //	ColumnGen    all O(G·T^k) multisets, then 10 to 40 rounds of one pass over
 //	             them and a few dozen pivots of O((T+G)²). The plan: whole parts
-//	             of the solution, then exact repairs of a few GPUs. With too many
-//	             multisets: beams of O(T²) first, then those that bounds allow.
+//	             of the solution, then exact repairs of a few GPUs.
 //	LocalSearch  all n²/2 pairs, then 10·n steps of 8192 estimated exchanges and
 //	             about 20 sets each; every fourth takes three GPUs apart: O(k²).
 //	Greedy       O(n·M) sets.
@@ -55,9 +54,6 @@
 //     doi:10.1287/opre.1050.0234.
 //   - Held, Wolfe, Crowder, Validation of subgradient optimization, 1974,
 //     doi:10.1007/BF01580223: prices for GPU kinds.
-//   - Barahona, Anbil, The volume algorithm, 2000, doi:10.1007/s101070050002.
-//   - Cuturi, Sinkhorn distances, 2013, arXiv:1306.0895: prices of a linear
-//     program at a temperature.
 //   - Shaw, Using constraint programming and local search methods to solve
 //     vehicle routing problems, 1998, doi:10.1007/3-540-49481-2_30: large
 //     neighbourhood search.

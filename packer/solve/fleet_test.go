@@ -56,11 +56,6 @@ func (m *fleet) Pace(task *packer.Task, gpu *packer.GPU) float64 {
 // Monotone implements packer.MonotoneModel.
 func (m *fleet) Monotone(*packer.GPU, profile.Mechanism) bool { return true }
 
-// Additive implements packer.AdditiveModel.
-func (m *fleet) Additive(*packer.Task, *packer.GPU, profile.Mechanism) (once, least float64, ok bool) {
-	return 0, 0, true
-}
-
 // fleetProblem has n tasks of the given number of types, or each like no other if
 // that is n, on gpus of as many kinds as equally many, whose paces go from 1 down to
 // 1/20 or so.

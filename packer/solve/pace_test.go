@@ -12,7 +12,6 @@ import (
 
 	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
-	"example.com/colloc/packer/internal/columns"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
 )
@@ -23,7 +22,7 @@ import (
 func TestPacesAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(91, 92))
 	rounds := race.Fewer(300)
-	matched, generated, unlisted := 0, 0, 0
+	matched, generated := 0, 0
 	for n := range rounds {
 		o := packtest.DrawOptions{Tasks: 6, GPUs: 4, Kinds: 3, Residents: 2, MaxSet: 2, Homes: n%3 == 1, Gangs: n%3 == 2}
 		if o.Gangs {
@@ -55,33 +54,16 @@ func TestPacesAgainstBruteForce(t *testing.T) {
 		}
 		p.Limits.MaxSet = 3
 		best = twin(p)
-		s := packtest.Solve(t, ColumnGen{MaxSets: 1 << (6 + 10*rng.IntN(2))}, p)
+		s := packtest.Solve(t, ColumnGen{}, p)
 		if got := packtest.Units(p, s.Throughput); got > best || !math.IsInf(s.Bound, 1) && packtest.Units(p, s.Bound) < best {
 			t.Fatalf("round %d, column generation: %d of %d units, bound %v", n, got, best, s.Bound)
 		} else if got == best {
 			generated++
 		}
-		if strings.Contains(s.Method, "as needed") {
-			unlisted++
-		}
 	}
-	t.Logf("of %d: matching optimal in %d, column generation in %d; %d with unlisted sets", rounds, matched, generated, unlisted)
-	if matched < rounds*95/100 || generated < rounds*95/100 || unlisted == 0 {
-		t.Errorf("of %d: matching optimal in %d, column generation in %d; %d with unlisted sets", rounds, matched, generated, unlisted)
-	}
-}
-
-// TestPacesWhereCostsAddUp: the promises about speeds hold whatever the paces.
-func TestPacesWhereCostsAddUp(t *testing.T) {
-	rng := rand.New(rand.NewPCG(93, 94))
-	for range max(5, race.Fewer(20)) {
-		p := packtest.CostlyProblem(t, rng, 7, 4)
-		p.GPUs = []packer.GPU{{ID: "a", Memory: profile.GiB}, {ID: "b", Memory: 2 * profile.GiB}}
-		p = packtest.Paced(rng, p)
-		s, best := packtest.Solve(t, ColumnGen{MaxSets: 80}, p), packtest.SlowBest(p)
-		if got := packtest.Units(p, s.Throughput); !strings.Contains(s.Method, "as needed") || got != best || packtest.Units(p, s.Bound) < best || s.Gap() > 0.1+columns.Blurred {
-			t.Fatalf("%d of %d units, bound %v (%s)", got, best, s.Bound, s.Method)
-		}
+	t.Logf("of %d: matching optimal in %d, column generation in %d", rounds, matched, generated)
+	if matched < rounds*95/100 || generated < rounds*95/100 {
+		t.Errorf("of %d: matching optimal in %d, column generation in %d", rounds, matched, generated)
 	}
 }
 

@@ -197,7 +197,7 @@ func TestSlowdownsAddUp(t *testing.T) {
 				r.Fatal(err)
 			}
 			for i, p := range set {
-				load := 1 - float64(len(set)-2)*m.OwnCost(&gpu, mech, p)
+				load := 1 - float64(len(set)-2)*m.ownCost(&gpu, mech, p)
 				for j, o := range set {
 					if j == i {
 						continue
@@ -232,7 +232,7 @@ func TestNoMoreThanSlowdowns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	own := m.OwnCost(gpu, profile.TimeSlice, a)
+	own := m.ownCost(gpu, profile.TimeSlice, a)
 	if own < 0.05 {
 		t.Fatalf("own part %v, want one that counts", own)
 	}
@@ -363,4 +363,26 @@ func TestBesideIsSpeeds(t *testing.T) {
 	if m.Beside(rtx3090(t), profile.Exclusive, nil, nil, nil, nil) == nil {
 		t.Error("a mechanism that shares nothing is no error")
 	}
+}
+
+// ownCost returns the part of a task's slowdown beside any company that does not
+// depend on who that is: at most so much is added to the time of a step, as a part
+// of a step alone, however many neighbours there are. Slowdowns add up otherwise:
+// for every set S of two and more that holds task i, the values of
+// [Predictor.Speeds] satisfy, to rounding,
+//
+//	speed(i, S) <= max(LeastSpeed, 1/(1 + Σ cost(i, j) - (|S| - 2)·ownCost(i)))   for j ∈ S \ i
+//	cost(i, j)   = 1/speed(i, {i, j}) - 1
+//
+// because what pairs add to the time of a step is added up, the own part once, and
+// 1/speed - 1 is a convex function of the loss; nothing is said where the denominator is not
+// positive. It is 0 for a mechanism without interference.
+func (m *Predictor) ownCost(gpu *profile.GPUModel, mech profile.Mechanism, task *profile.Profile) float64 {
+	if checkSharing(mech) != nil {
+		return 0
+	}
+	r, _ := m.load().regime(gpuName(gpu), mech)
+	own := r.roster.member(task)
+	loss := r.ownLoss(&own, 1)
+	return r.curve().slowdown(max(0, loss))
 }

@@ -125,28 +125,6 @@ func (m *Predictor) values(gpu *profile.GPUModel, mech profile.Mechanism, set []
 	return dst, e, nil
 }
 
-// OwnCost returns the part of a task's slowdown beside any company that does not
-// depend on who that is: at most so much is added to the time of a step, as a part
-// of a step alone, however many neighbours there are. Slowdowns add up otherwise:
-// for every set S of two and more that holds task i, the values of
-// [Predictor.Speeds] satisfy, to rounding,
-//
-//	speed(i, S) <= max(LeastSpeed, 1/(1 + Σ cost(i, j) - (|S| - 2)·OwnCost(i)))   for j ∈ S \ i
-//	cost(i, j)   = 1/speed(i, {i, j}) - 1
-//
-// because what pairs add to the time of a step is added up, the own part once, and
-// 1/speed - 1 is a convex function of the loss; nothing is said where the denominator is not
-// positive. It is 0 for a mechanism without interference.
-func (m *Predictor) OwnCost(gpu *profile.GPUModel, mech profile.Mechanism, task *profile.Profile) float64 {
-	if checkSharing(mech) != nil {
-		return 0
-	}
-	r, _ := m.load().regime(gpuName(gpu), mech)
-	own := r.roster.member(task)
-	loss := r.ownLoss(&own, 1)
-	return r.curve().slowdown(max(0, loss))
-}
-
 // Capped is [Predictor.Speeds] under MPS with active-thread percentages: caps
 // holds, per task, the share of the SMs that it may use, in (0, 1]; nil caps
 // nobody. A cap is no reservation: what one task may not use is there for the

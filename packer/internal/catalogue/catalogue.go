@@ -23,80 +23,37 @@ type Catalogue struct {
 	*instance.Types
 	in     *instance.Instance
 	choose [][]int // choose[r][i] = C(i, r)
-	// gains are units over the residents: [instance.Class][size-1][rank]. 0 is a set that no
-	// set may contain; a negative one gains nothing by sharing, but was its
-	// members' speeds in units, negated (on empty GPUs with unlisted sets only).
+	// gains are units over the residents: [instance.Class][size-1][rank]. 0 is a set that is not allowed.
 	gains [][][]int32
-	// unlisted values the sets that are larger, by class; nil where all are listed.
-	unlisted []*unlisted
 }
 
-// countSets returns how many multisets of up to depth types there are for all
-// classes; limit+1 if more than limit.
-func countSets(in *instance.Instance, types int, l Listing, limit int) int {
+// Few reports whether there are at most limit multisets of so many types, on all classes.
+func Few(in *instance.Instance, types, limit int) bool {
 	total := 0
 	for k := range in.Classes {
 		sets := 1
-		for r := 1; r <= l.depth(in, k); r++ {
+		for r := 1; r <= in.Seats(k); r++ {
 			// C(n+r-1, r) from the one before; the factors are small while below limit.
 			sets = sets * (types + r - 1) / r
 			if total += sets; total > limit || sets > limit {
-				return limit + 1
+				return false
 			}
 		}
 	}
-	return total
+	return true
 }
 
-// Listing is up to which size sets are listed in a catalogue: on empty GPUs and on
-// those with residents. whole is set if there are no larger ones.
-type Listing struct {
-	Free, Taken int
-	Whole       bool
-}
-
-func (l Listing) depth(in *instance.Instance, k int) int {
-	if k < in.Free {
-		return min(l.Free, in.Seats(k))
-	}
-	return min(l.Taken, in.Seats(k))
-}
-
-// Deepest returns the deepest catalogue of at most limit sets; false if that has not
-// even the pairs.
-func Deepest(in *instance.Instance, types, limit int) (Listing, bool) {
-	most := 1
-	for k := range in.Classes {
-		most = max(most, in.Seats(k))
-	}
-	try := []Listing{{Free: 2, Taken: 1}}
-	for d := min(2, most); d <= most; d++ {
-		try = append(try, Listing{Free: d, Taken: d})
-	}
-	for _, l := range slices.Backward(try) {
-		if countSets(in, types, l, limit) <= limit {
-			l.Whole = true
-			for k := range in.Classes {
-				l.Whole = l.Whole && l.Lists(in, k)
-			}
-			return l, true
-		}
-	}
-	return Listing{}, false
-}
-
-// Lists reports whether l has all sets on class k.
-func (l Listing) Lists(in *instance.Instance, k int) bool { return l.depth(in, k) == in.Seats(k) }
-
-// New asks the model for the sets in l, whose number the caller knows,
-// and prepares to ask for the others. When ctx is cancelled it returns ctx.Err().
-func New(ctx context.Context, e *instance.Evaluator, ty *instance.Types, l Listing, q *Questions) (*Catalogue, error) {
+// New asks the model for all sets, whose number the caller knows. When ctx is cancelled it returns ctx.Err().
+func New(ctx context.Context, e *instance.Evaluator, ty *instance.Types) (*Catalogue, error) {
 	in, n := e.In, len(ty.Members)
-	cat := &Catalogue{Types: ty, in: in, gains: make([][][]int32, len(in.Classes)), unlisted: make([]*unlisted, len(in.Classes))}
-	deepest := max(l.Free, l.Taken)
-	cat.choose = make([][]int, deepest+1)
+	cat := &Catalogue{Types: ty, in: in, gains: make([][][]int32, len(in.Classes))}
+	largest := 0
+	for k := range in.Classes {
+		largest = max(largest, in.Seats(k))
+	}
+	cat.choose = make([][]int, largest+1)
 	for r := range cat.choose {
-		cat.choose[r] = make([]int, n+deepest+1)
+		cat.choose[r] = make([]int, n+largest+1)
 		for i := range cat.choose[r] {
 			switch {
 			case r == 0:
@@ -107,32 +64,18 @@ func New(ctx context.Context, e *instance.Evaluator, ty *instance.Types, l Listi
 		}
 	}
 	for k := range in.Classes {
-		if err := cat.fill(ctx, e, k, l); err != nil {
-			return nil, err
-		}
-	}
-	for k := range in.Classes {
-		if l.Lists(in, k) {
-			continue
-		}
-		var err error
-		if cat.unlisted[k], err = cat.newUnlisted(ctx, e, k, q); err != nil {
+		if err := cat.fill(ctx, e, k); err != nil {
 			return nil, err
 		}
 	}
 	return cat, nil
 }
 
-// Whole reports whether all sets are listed.
-func (cat *Catalogue) Whole() bool {
-	return !slices.ContainsFunc(cat.unlisted, func(x *unlisted) bool { return x != nil })
-}
-
-// fill evaluates the sets on class k that l lists.
-func (cat *Catalogue) fill(ctx context.Context, e *instance.Evaluator, k int, l Listing) error {
+// fill evaluates the sets on class k.
+func (cat *Catalogue) fill(ctx context.Context, e *instance.Evaluator, k int) error {
 	c, n := &cat.in.Classes[k], len(cat.Members)
-	b := &cataloguer{Evaluator: e, cat: cat, c: c, some: k < cat.in.Free && !l.Lists(cat.in, k)}
-	for size := 1; size <= l.depth(cat.in, k); size++ {
+	b := &cataloguer{Evaluator: e, cat: cat, c: c}
+	for size := 1; size <= cat.in.Seats(k); size++ {
 		b.gains = make([]int32, cat.choose[size][n+size-1])
 		b.set, b.types = make([]int32, size), make([]int, size)
 		var err error
@@ -157,7 +100,6 @@ type cataloguer struct {
 	*instance.Evaluator
 	cat    *Catalogue
 	c      *instance.Class
-	some   bool    // there are larger sets than those listed
 	single []int64 // by type, of free classes
 	gains  []int32
 	set    []int32 // being chosen, from the last to the first
@@ -255,11 +197,8 @@ func (b *cataloguer) larger(ctx context.Context, r, below, rank int, ref int64, 
 		if err != nil {
 			return err
 		}
-		switch {
-		case v.Code == 0:
+		if v.Code == 0 {
 			b.gains[at] = int32(v.Units - b.c.Base)
-		case v.Code == instance.NoGain && b.some:
-			b.gains[at] = -int32(v.Total)
 		}
 	}
 	return nil
@@ -270,14 +209,11 @@ func (cat *Catalogue) Gain(k int, types []int32) int64 {
 	if len(types) == 0 || len(types) > cat.in.Seats(k) {
 		return 0
 	}
-	if len(types) > len(cat.gains[k]) {
-		return cat.unlisted[k].gain(types)
-	}
 	rank := 0
 	for r, i := range types {
 		rank += cat.choose[r+1][int(i)+r]
 	}
-	return max(0, int64(cat.gains[k][len(types)-1][rank]))
+	return int64(cat.gains[k][len(types)-1][rank])
 }
 
 // Typed writes the types of tasks to dst, ascending, and returns it.

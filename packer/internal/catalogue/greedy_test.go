@@ -28,7 +28,7 @@ func TestTypedGreedyIsGreedy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cat, err := New(t.Context(), e, instance.NewTypes(in, false), Listing{Free: in.MaxSet, Taken: in.MaxSet}, nil)
+		cat, err := New(t.Context(), e, instance.NewTypes(in, false))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,23 +13,28 @@ type Pass struct {
 	Class int
 	U     []int64 // of types, quarters
 	Floor int64   // profits up to this are of no interest
-	// Top is the largest profit, 0 at least; the floor at least where sets are
-	// unlisted. It means nothing if the pass was stopped, or quick.
+	// Top is the largest profit, 0 at least. It means nothing if the pass was stopped.
 	Top int64
 	// Visit is called for sets with a profit above floor. types is used again.
 	// It returns false to stop.
 	Visit func(types []int32, profit int64) bool
-	// Every is set to visit all such sets; otherwise one of those listed that
-	// differ in their first type only, the best, and maxFound of those not listed
-	// that end in the same type.
+	// Every is set to visit all such sets; otherwise the best of those that differ in
+	// their first type only.
 	Every bool
 	// Wide is set if sets may take several GPUs. Their profit is what is left after
 	// paying other for each GPU but one; top is the largest for each GPU, rounded up.
 	Wide  bool
 	Other int64
-	Quick bool // of the unlisted sets, visit only what a beam search finds
 	set   []int32
-	Stop  bool // visit, or ctx, said so, or sets were left out
+	Stop  bool // visit, or ctx, said so
+}
+
+// Run visits the sets. A cancelled ctx stops it.
+func (p *Pass) Run(ctx context.Context) {
+	for size := 1; size <= len(p.Cat.gains[p.Class]); size++ {
+		p.set = make([]int32, size)
+		p.walk(ctx, size, len(p.U), 0, 0)
+	}
 }
 
 // walk visits the sets whose members after the r-th are chosen.

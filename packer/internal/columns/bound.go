@@ -14,30 +14,21 @@ func (g *Generation) done() bool {
 }
 
 // Bounds generates columns until none earns anything, or the gap is small
-// enough, and leaves the best bound with its prices. Where sets are unlisted it
-// searches for columns first, as long as that finds any, and then sees what it
-// missed.
+// enough, and leaves the best bound with its prices.
 func (g *Generation) Bounds(ctx context.Context) {
 	u, most := make([]int64, len(g.u)), make([]int64, len(g.most))
 	for ; g.Rounds < g.pricings && ctx.Err() == nil && !g.done(); g.Rounds++ {
 		g.lp.solve(ctx)
-		if g.Quick {
-			g.sweep(ctx, u, most, true)
-			if ctx.Err() == nil && g.extend() && g.Rounds < g.pricings-1 {
-				continue
-			}
-		}
-		dual, bound, full := g.sweep(ctx, u, most, false)
+		bound := g.sweep(ctx, u, most)
 		if ctx.Err() != nil {
 			return // sets are missing from the pass
 		}
-		if full && bound < g.bound {
+		if bound < g.bound {
 			g.bound = bound
 			copy(g.u, u)
 			copy(g.most, most)
 		}
-		near := g.blur > 0 && float64(bound) <= (1+2*g.blur)*float64(dual)
-		if full && (near || g.asked.Asked >= g.asked.Most) || !g.extend() {
+		if !g.extend() {
 			return
 		}
 	}
@@ -45,22 +36,17 @@ func (g *Generation) Bounds(ctx context.Context) {
 
 // sweep prices all sets at the prices of the linear program, which it writes to u,
 // offers each type the most profitable one that holds it, and writes the
-// largest profit in each site to most. It returns the value of the prices for
-// the sets known so far, the bound that they prove for all sets, and false if that
-// is none because sets were left out.
-func (g *Generation) sweep(ctx context.Context, u, most []int64, quick bool) (dual, bound int64, full bool) {
-	price := g.lp.prices()
+// largest profit in each site to most. It returns the bound that the prices prove.
+func (g *Generation) sweep(ctx context.Context, u, most []int64) (bound int64) {
 	for i := range u {
-		u[i] = max(0, int64(math.Ceil(price[i]*(instance.Resolution*instance.Quarters))))
-		dual += u[i] * int64(len(g.cat.Members[i]))
+		u[i] = max(0, int64(math.Ceil(g.lp.price[i]*(instance.Resolution*instance.Quarters))))
+		bound += u[i] * int64(len(g.cat.Members[i]))
 		g.best[i].profit = 0
 	}
-	bound, full = dual, true
-	blur := instance.Quarters + int64(g.blur*float64(g.base+g.value)/float64(max(1, len(g.Groups))))
 	for k := range most {
-		least := int64(math.Ceil(max(0, price[len(u)+k]) * (instance.Resolution * instance.Quarters)))
-		pass := g.pass(k, u, least+blur, least+blur)
-		pass.Quick, pass.Every = quick, g.Rounds == g.pricings-1
+		least := int64(math.Ceil(max(0, g.lp.price[len(u)+k]) * (instance.Resolution * instance.Quarters)))
+		pass := g.pass(k, u, least+instance.Quarters, least+instance.Quarters)
+		pass.Every = g.Rounds == g.pricings-1
 		pass.Visit = func(types []int32, profit int64) bool {
 			for _, i := range types {
 				if b := &g.best[i]; profit > b.profit {
@@ -71,11 +57,10 @@ func (g *Generation) sweep(ctx context.Context, u, most []int64, quick bool) (du
 			return true
 		}
 		pass.Run(ctx)
-		most[k], full = pass.Top, full && !pass.Stop
-		dual += least * int64(g.sites[k].gpus)
+		most[k] = pass.Top
 		bound += most[k] * int64(g.sites[k].gpus)
 	}
-	return dual, bound, full
+	return bound
 }
 
 // extend adds the sets that earn most for each type; false if there are none.

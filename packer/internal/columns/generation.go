@@ -12,12 +12,6 @@ import (
 )
 
 const (
-	// maxExact is the number of rows up to which prices are those of the linear
-	// program, not nearly so.
-	maxExact = 512
-	// Blurred is how exact nearly is.
-	Blurred = 0.0005
-
 	maxPricings = 300     // rounds of column generation
 	maxPool     = 1 << 18 // sets in a pool: some 30 MiB
 )
@@ -49,14 +43,11 @@ type limits struct {
 type Generation struct {
 	*search.Search
 	cat    *catalogue.Catalogue
-	asked  *catalogue.Questions
 	sites  []site
 	at     []int // site of each GPU
-	lp     master
+	lp     *packing
 	Sets   []priced // of each column of lp
 	tol    float64
-	blur   float64 // profits below this part of a set's value are not worth a column
-	Quick  bool    // some sets are not listed
 	Rounds int
 	limits
 
@@ -69,7 +60,7 @@ type Generation struct {
 }
 
 // New prepares the linear program with the sets of a first plan.
-func New(ctx context.Context, e *instance.Evaluator, cat *catalogue.Catalogue, start *instance.Plan, q *catalogue.Questions, tol float64, seed uint64) (*Generation, error) {
+func New(ctx context.Context, e *instance.Evaluator, cat *catalogue.Catalogue, start *instance.Plan, tol float64, seed uint64) (*Generation, error) {
 	in := e.In
 	s, err := search.New(e, start, seed)
 	if err != nil {
@@ -81,7 +72,7 @@ func New(ctx context.Context, e *instance.Evaluator, cat *catalogue.Catalogue, s
 	s.Values = cat
 	n := len(cat.Members)
 	g := &Generation{
-		Search: s, cat: cat, asked: q, Quick: !cat.Whole(), tol: tol, at: make([]int, len(in.ByGPU)),
+		Search: s, cat: cat, tol: tol, at: make([]int, len(in.ByGPU)),
 		limits: limits{maxPricings, maxPool}, bound: math.MaxInt64, u: make([]int64, n), best: make([]priced, n),
 	}
 	for k := range in.Classes {
@@ -95,14 +86,7 @@ func New(ctx context.Context, e *instance.Evaluator, cat *catalogue.Catalogue, s
 	for _, pl := range g.sites {
 		limit = append(limit, float64(pl.gpus))
 	}
-	if len(limit) <= maxExact {
-		g.lp = newPacking(limit)
-	} else {
-		g.lp, g.blur = newSmoothed(limit), Blurred
-	}
-	if g.Quick {
-		g.blur = Blurred
-	}
+	g.lp = newPacking(limit)
 	for k := range in.Classes {
 		g.base += instance.Quarters * in.Classes[k].Base * int64(len(in.Classes[k].Members))
 	}

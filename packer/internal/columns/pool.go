@@ -29,19 +29,10 @@ type losing struct {
 	loss  int64
 }
 
-// manyLosses is how many times the mean loss of a GPU a set may lose to be in the
-// pool, where sets have to be asked for.
-const manyLosses = 6
-
 // newPool collects the sets with a loss below limit, or less if they are too many: half
 // the limit each time, down to 0, where those that lose nothing are cut short.
-// Of those not listed it takes what can be had for a few questions.
 func (g *Generation) newPool(ctx context.Context, limit int64) *pool {
 	p := &pool{u: g.u, most: g.most, by: make([][]holder, len(g.u))}
-	if g.Quick {
-		limit = min(limit, manyLosses*limit/int64(len(g.Groups))+1)
-		g.asked.Most += g.asked.Most / 4
-	}
 	for full := true; full && ctx.Err() == nil; limit /= 2 {
 		p.sets, full = p.sets[:0], false
 		for k := range g.sites {

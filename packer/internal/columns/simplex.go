@@ -33,7 +33,7 @@ type packing struct {
 	slack  []int32   // the same for slacks
 	inv    []float64 // inverse of the basis, column by column
 	x      []float64 // values of the basic variables
-	price  []float64
+	price  []float64 // of each row
 	enter  []float64 // entering column in terms of the basis
 	pivots int
 	most   int // pivots of one solve
@@ -60,14 +60,13 @@ func newPacking(limit []float64) *packing {
 	return p
 }
 
-// add implements master.
+// add adds a column.
 func (p *packing) add(c column) {
 	p.cols = append(p.cols, c)
 	p.at = append(p.at, int32(none))
 }
 
-func (p *packing) prices() []float64 { return p.price }
-
+// level is how much of column j the solution has.
 func (p *packing) level(j int) float64 {
 	if at := p.at[j]; at != int32(none) {
 		return p.x[at]
@@ -84,7 +83,7 @@ func (p *packing) reduced(c *column) float64 {
 	return d
 }
 
-// solve implements master: it pivots until no column is worth more than its
+// solve pivots until no column is worth more than its
 // rows, for 50 pivots a row, or until ctx is cancelled. Rounding, or pivots that
 // change nothing, could go on for ever; prices that are not the best yet prove a
 // bound all the same, which is priced in whole numbers and merely higher.
@@ -269,34 +268,12 @@ func (p *packing) recompute() {
 	}
 }
 
-// master is a linear program over the sets found so far: tasks and GPUs limit
-// how often each can be used.
-type master interface {
-	add(c column)
-	solve(ctx context.Context)
-	prices() []float64   // of each row
-	level(j int) float64 // how much of column j the solution has
-}
-
 // count returns how often the column uses its n-th row.
 func (c *column) count(n int) float64 {
 	if c.times == nil {
 		return 1
 	}
 	return c.times[n]
-}
-
-// timesOf returns how often the column uses row r, which it does.
-func (c *column) timesOf(r int) float64 {
-	if c.times == nil {
-		return 1
-	}
-	for n, o := range c.rows {
-		if int(o) == r {
-			return c.times[n]
-		}
-	}
-	return 0
 }
 
 // none is the absence of a number.

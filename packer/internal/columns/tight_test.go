@@ -9,7 +9,7 @@ import (
 	"example.com/colloc/packer/internal/packtest"
 )
 
-// TestTightFromAPlan: where all sets are listed and the linear program is small, a plan to
+// TestTightFromAPlan: a plan to
 // begin with makes the bound no looser.
 func TestTightFromAPlan(t *testing.T) {
 	for _, tasks := range []int{36, 42, 48, 54, 60} {
@@ -19,8 +19,8 @@ func TestTightFromAPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, ty, q := instance.NewEvaluator(d.Instance), instance.NewTypes(d.Instance, false), &catalogue.Questions{Most: 1}
-		cat, err := catalogue.New(t.Context(), e, ty, catalogue.Listing{Free: 3, Taken: 3, Whole: true}, q)
+		e, ty := instance.NewEvaluator(d.Instance), instance.NewTypes(d.Instance, false)
+		cat, err := catalogue.New(t.Context(), e, ty)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func TestTightFromAPlan(t *testing.T) {
 		}
 		var bounds [2]int64
 		for n, begin := range []*instance.Plan{instance.NewPlan(d.Instance), greedy} {
-			g, err := New(t.Context(), e, cat, begin, q, 0, 1)
+			g, err := New(t.Context(), e, cat, begin, 0, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

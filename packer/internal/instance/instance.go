@@ -92,14 +92,8 @@ type Oracle interface {
 	// Alike returns a number for each task, the same for those that nothing can tell
 	// apart, and none for tasks like no other.
 	Alike() []int32
-	// SameModel reports whether two classes differ in nothing but residents and
-	// mechanisms.
-	SameModel(a, b int) bool
 	// Monotone reports whether company only hurts on a class, by every mechanism.
 	Monotone(class int) bool
-	// Additive returns what is promised about the costs of company: see
-	// [example.com/colloc/packer.AdditiveModel].
-	Additive(class int, task int32, mech profile.Mechanism) (once, least float64, ok bool)
 }
 
 // Open reports whether the class may take a new task at all.

@@ -39,11 +39,6 @@ func Paced(rng *rand.Rand, p *packer.Problem) *packer.Problem {
 			Falling
 			HashPaces
 		}{m, paces}
-	case Costly:
-		p.Model = struct {
-			Costly
-			HashPaces
-		}{m, paces}
 	default:
 		p.Model = struct {
 			packer.Model

@@ -2,5 +2,5 @@
 // which it searches for, and plans repaired from them.
 //
 // One kind is priced exactly, by bisection of a concave function; several kinds by
-// the volume algorithm, with a certified gap. [Pack] is all that others see.
+// a level method, with a certified gap. [Pack] is all that others see.
 package pairs
