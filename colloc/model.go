@@ -22,9 +22,8 @@ type model struct {
 }
 
 var (
-	_ packer.MonotoneModel = model{}
-	_ packer.TriedModel    = model{}
-	_ packer.PaceModel     = model{}
+	_ packer.TriedModel = model{}
+	_ packer.PaceModel  = model{}
 )
 
 // Speeds implements [packer.Model]. It is safe for concurrent use.
@@ -49,9 +48,8 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 type batched struct{ model }
 
 var (
-	_ packer.MonotoneModel = batched{}
-	_ packer.PaceModel     = batched{}
-	_ packer.BatchModel    = batched{}
+	_ packer.PaceModel  = batched{}
+	_ packer.BatchModel = batched{}
 )
 
 // PairSpeeds implements [packer.BatchModel], with the numbers of Speeds.
@@ -95,13 +93,6 @@ func (m model) Pace(task *packer.Task, gpu *packer.GPU) float64 {
 func bounded(pace float64) float64 {
 	const most = 4096
 	return min(max(pace, 1.0/most), most)
-}
-
-// Monotone implements [packer.MonotoneModel]: company only hurts, see
-// [interference.Predictor], and what a task is predicted with does not depend on
-// its company.
-func (model) Monotone(_ *packer.GPU, mech profile.Mechanism) bool {
-	return mech == profile.TimeSlice || mech == profile.MPS
 }
 
 // observed reports whether it is known how busy the task keeps a GPU.

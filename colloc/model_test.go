@@ -38,50 +38,6 @@ func (q *questions) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mec
 	return q.Model.Speeds(set, gpu, mech, dst)
 }
 
-// promising is a questions that makes the promises of its model.
-type promising struct{ *questions }
-
-func (p promising) Monotone(gpu *packer.GPU, mech profile.Mechanism) bool {
-	m, ok := p.Model.(packer.MonotoneModel)
-	return ok && m.Monotone(gpu, mech)
-}
-
-// TestPlanCertificateWithoutPromise verifies the certificates of plans by the
-// promise that company only hurts and without it: the bound must be the same.
-func TestPlanCertificateWithoutPromise(t *testing.T) {
-	rng := rand.New(rand.NewPCG(61, 62))
-	var with, without int
-	r := &recorder{}
-	p := newPlanner(t, colloc.Config{Method: r, MaxSet: 4, MaxSlowdown: 2})
-	for round := range 8 {
-		*r = recorder{}
-		tasks, gpus := drawCluster(t, rng)
-		if _, err := p.Plan(t.Context(), tasks, gpus); err != nil {
-			t.Fatal(err)
-		}
-		verify := func(wrap func(*questions) packer.Model) (float64, int) {
-			q := &questions{Model: r.problem.Model}
-			problem := r.problem
-			problem.Model = wrap(q)
-			bound, err := r.solution.Certificate.Verify(t.Context(), &problem)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return bound, q.asked
-		}
-		want, all := verify(func(q *questions) packer.Model { return q })
-		got, few := verify(func(q *questions) packer.Model { return promising{q} })
-		if got != want {
-			t.Errorf("round %d: the bound is %v by the promise, %v without", round, got, want)
-		}
-		with, without = with+few, without+all
-	}
-	t.Logf("%d questions by the promise, %d without", with, without)
-	if with >= without {
-		t.Errorf("%d questions by the promise, %d without: want fewer", with, without)
-	}
-}
-
 // drawCluster draws tasks with and without observed use, half of them of types
 // that share names, and GPUs of two products.
 func drawCluster(t *testing.T, rng *rand.Rand) ([]colloc.Task, []colloc.GPU) {

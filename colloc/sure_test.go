@@ -53,8 +53,7 @@ func TestSureOfThree(t *testing.T) {
 	}
 }
 
-// TestCompanyOnlyHurtsSurely: the promise of packer.MonotoneModel holds for the lower ends,
-// too: who joins makes no one surer, but for a thousandth of the width of an interval.
+// TestCompanyOnlyHurtsSurely: who joins makes no one surer, but for a thousandth of the width of an interval.
 func TestCompanyOnlyHurtsSurely(t *testing.T) {
 	p := newPlanner(t, colloc.Config{MaxSet: 8, MaxSlowdown: 1e9})
 	rng := rand.New(rand.NewPCG(45, 5))

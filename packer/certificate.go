@@ -15,7 +15,6 @@ type pricing struct {
 	z     []int64
 	sets  [][]int32 // odd sets that hold task i
 	seats [][]int32 // odd sets that hold the GPU of class k
-	hints []int64   // where to begin the search for the price of class k
 	// typing is that of the tasks; odd sets can tell all of them apart.
 	typing *instance.Types
 	bound  int64
@@ -70,7 +69,7 @@ func (c *Certificate) pricing(in *Compiled) (*pricing, error) {
 	pr := &pricing{
 		u: make([]int64, len(in.Tasks)), z: make([]int64, len(c.Odd)),
 		sets: make([][]int32, len(in.Tasks)), seats: make([][]int32, len(in.Classes)),
-		hints: c.hints(in.Instance), typing: instance.NewTypes(in.Instance, len(c.Odd) > 0),
+		typing: instance.NewTypes(in.Instance, len(c.Odd) > 0),
 	}
 	rank := make([]int, len(in.Tasks))
 	for i, o := range in.Origin {
@@ -137,23 +136,4 @@ func (pr *pricing) joint(a, b []int32) int64 {
 		}
 	}
 	return sum
-}
-
-// hints returns the prices of the certificate's Lambda by class, 0 where there is
-// none that makes sense: where to begin a bounded search.
-func (c *Certificate) hints(in *instance.Instance) []int64 {
-	hints := make([]int64, len(in.Classes))
-	if len(c.Lambda) != len(in.ByGPU) {
-		return hints
-	}
-	for k := range hints {
-		least := math.Inf(1)
-		for _, g := range in.Classes[k].Members {
-			least = min(least, c.Lambda[g])
-		}
-		if q, err := quartersOf(in, "", least); err == nil {
-			hints[k] = q
-		}
-	}
-	return hints
 }

@@ -15,14 +15,12 @@ type door struct {
 	cards  []*GPU  // of each class the first member, which stands for all
 	set    []*Task // asked about
 	slices SliceModel
-	mono   MonotoneModel
 	like   []int32 // see Alike; nil before it was asked
 }
 
 func newDoor(p *Problem) *door {
 	d := &door{p: p}
 	d.slices, _ = p.Model.(SliceModel)
-	d.mono, _ = p.Model.(MonotoneModel)
 	return d
 }
 
@@ -71,13 +69,6 @@ func (d *door) Hosts(class int, task int32) bool { return d.cards[class].Hosts(d
 
 // Accepts implements instance.Oracle.
 func (d *door) Accepts(a, b int32) bool { return d.who[a].Accepts(d.who[b]) }
-
-// Monotone implements instance.Oracle.
-func (d *door) Monotone(class int) bool {
-	return d.mono != nil && !slices.ContainsFunc(d.cards[class].Sharing(), func(mech profile.Mechanism) bool {
-		return !d.mono.Monotone(d.cards[class], mech)
-	})
-}
 
 // typeKey holds what is quick to compare of tasks that may be alike.
 type typeKey struct {

@@ -234,8 +234,6 @@ func (m fitting) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechan
 	return m.Model.Speeds(set, gpu, mech, dst)
 }
 
-func (fitting) Monotone(*packer.GPU, profile.Mechanism) bool { return true }
-
 // TestVerifyAsksForWhatFits: to prove a bound the model is asked about no set that memory or
 // a member that must be alone rules out, with prices at which many sets are worth a look. At
 // no prices the bound on one GPU is the best plan, however little some tasks weigh.

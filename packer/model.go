@@ -22,20 +22,6 @@ type BatchModel interface {
 	PairSpeeds(task *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, own, other []float64) error
 }
 
-// MonotoneModel is a Model in which company only hurts. It spares
-// [Certificate.Verify] most questions about large sets: where a task is slow
-// beside one companion, it is no faster beside that one and others.
-type MonotoneModel interface {
-	Model
-	// Monotone promises that on gpu by mech no task is faster in a set than in
-	// any smaller set that holds it, or alone by Exclusive:
-	//
-	//	speed(i, S) <= speed(i, R)  for i ∈ R ⊆ S
-	//
-	// A bound that rests on a broken promise is none.
-	Monotone(gpu *GPU, mech profile.Mechanism) bool
-}
-
 // TriedModel is a Model that remembers sets that ran and did less than the best of their
 // members alone, and says so in its speeds. Reasons then tell [MeasuredSlow].
 type TriedModel interface {

@@ -110,8 +110,7 @@ type Certificate struct {
 	U []float64 `json:"u"`
 	// Lambda prices the GPUs, by index into Problem.GPUs: at most that much is
 	// gained by one more such GPU. Verify does not trust it: it finds the
-	// smallest prices that go with U itself, or, where the Model is a
-	// [MonotoneModel], larger ones among these that do.
+	// smallest prices that go with U itself.
 	Lambda []float64 `json:"lambda"`
 	// Odd are prices of odd sets, for problems with sets of at most two.
 	Odd []OddSet `json:"odd,omitempty"`

@@ -25,9 +25,6 @@ func TestVerifyIsTheFormula(t *testing.T) {
 			p = packtest.Repeated(rng, p, 2)
 			p.Tasks = p.Tasks[:min(len(p.Tasks), 7)]
 		}
-		if n%2 == 0 {
-			p.Model = packtest.Falling{Model: p.Model}
-		}
 		scale := p.Unit() / quarters
 		c := &packer.Certificate{}
 		total := int64(0)

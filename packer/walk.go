@@ -18,10 +18,6 @@ type setWalk struct {
 	tasks  []int32 // to try; below they go by their place in this list
 	before []int32 // the task without which one need not be tried, or none
 	single []int64 // value of each alone, nil beside residents
-
-	caps []int32   // see bounded
-	pool [][]rival // by the size of the set that they may join
-	ids  []int32
 }
 
 // take offers a set whose last task is i and whose tasks cost paid.
@@ -68,11 +64,4 @@ func (w *setWalk) all(ctx context.Context, n int, ids []int32, paid int64, used 
 		}
 	}
 	return nil
-}
-
-// rival is a task that may join the set at hand.
-type rival struct {
-	task int32 // place in setWalk.tasks
-	most int64 // units at most that it has there
-	gain int64 // of that beyond its price, quarters
 }

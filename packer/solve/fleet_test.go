@@ -53,9 +53,6 @@ func (m *fleet) Pace(task *packer.Task, gpu *packer.GPU) float64 {
 	return m.Paces[kindOf(gpu)][packtest.JobOf(task)]
 }
 
-// Monotone implements packer.MonotoneModel.
-func (m *fleet) Monotone(*packer.GPU, profile.Mechanism) bool { return true }
-
 // fleetProblem has n tasks of the given number of types, or each like no other if
 // that is n, on gpus of as many kinds as equally many, whose paces go from 1 down to
 // 1/20 or so.

@@ -33,9 +33,6 @@ func TestPacesAgainstBruteForce(t *testing.T) {
 			p = packtest.Repeated(rng, p, 2)
 			p.Tasks = p.Tasks[:min(len(p.Tasks), 7)]
 		}
-		if n%2 == 0 {
-			p.Model = packtest.Falling{Model: p.Model}
-		}
 		p = packtest.Paced(rng, p)
 		twin := packtest.SlowBest
 		if o.Gangs {

@@ -18,7 +18,6 @@ func TestLimitsLeaveTheBound(t *testing.T) {
 	for n := range 120 {
 		rng := rand.New(rand.NewPCG(111, uint64(n)))
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 3, Kinds: 2, Residents: 1, MaxSet: 3})
-		p.Model = packtest.Falling{Model: p.Model}
 		best := instance.Quarters * packtest.SlowBest(p)
 		bounds := []int64{}
 		for _, cut := range []bool{false, true} {

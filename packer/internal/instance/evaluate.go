@@ -45,7 +45,6 @@ type Evaluator struct {
 	Set    []int32
 	speeds []float64
 	Best   []float64 // speeds of the last allowed set
-	parts  []int64
 	one    [1]int32
 	out    [1]float64
 }
@@ -232,36 +231,6 @@ func (e *Evaluator) baseline(c *Class) error {
 		}
 	}
 	return nil
-}
-
-// Weigh returns what each member of the residents with tasks is worth at most
-// over the mechanisms by which all reach their speeds, and the value of the set,
-// 0 if it is not allowed. The slice is used again.
-func (e *Evaluator) Weigh(c *Class, tasks []int32, ref int64) (parts []int64, units int64, err error) {
-	e.Set = append(append(e.Set[:0], c.Residents...), tasks...)
-	parts = e.parts[:0]
-	for range e.Set {
-		parts = append(parts, 0)
-	}
-	e.parts = parts
-	if e.In.Room(c, e.Set).Code != 0 {
-		return parts, 0, nil
-	}
-	for _, mech := range c.Mechs {
-		dst := e.speeds[:len(e.Set)]
-		if err := e.Ask(c, e.Set, mech, dst); err != nil {
-			return nil, 0, err
-		}
-		v := e.In.judge(c, e.Set, dst, mech, ref)
-		if v.Code == TooSlow {
-			continue
-		}
-		units = max(units, v.Units)
-		for n, i := range e.Set {
-			parts[n] = max(parts[n], e.In.Units(e.In.Worth(c, i), dst[n]))
-		}
-	}
-	return parts, units, nil
 }
 
 // Verdict returns the verdict on tasks joining the residents of c, whatever their

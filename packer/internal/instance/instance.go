@@ -92,8 +92,6 @@ type Oracle interface {
 	// Alike returns a number for each task, the same for those that nothing can tell
 	// apart, and none for tasks like no other.
 	Alike() []int32
-	// Monotone reports whether company only hurts on a class, by every mechanism.
-	Monotone(class int) bool
 }
 
 // Open reports whether the class may take a new task at all.
@@ -132,10 +130,6 @@ func (in *Instance) Worth(c *Class, i int32) float64 {
 
 // Value converts units to what callers see; exact below 2^53 units.
 func (in *Instance) Value(units int64) float64 { return float64(units) * in.Unit }
-
-// Monotone reports whether all speeds on class c fall with company. Those on MIG
-// instances may rise, with another layout.
-func (in *Instance) Monotone(c *Class) bool { return c.Cut == nil && in.Oracle.Monotone(c.Number) }
 
 // Seats returns how many new tasks class k may take.
 func (in *Instance) Seats(k int) int {

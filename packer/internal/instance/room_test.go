@@ -78,11 +78,6 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %v", test.name, v, err, test.want)
 		}
 	}
-	in := compile(t, 1, packer.GPU{}, packtest.Even{1, 0.9}, packer.Task{ID: "x", Memory: 7 * profile.GiB}, packer.Task{ID: "y", Memory: 7 * profile.GiB})
-	parts, units, err := instance.NewEvaluator(in).Weigh(&in.Classes[0], []int32{0, 1}, 0)
-	if err != nil || units != 0 || !slices.Equal(parts, []int64{0, 0}) {
-		t.Errorf("two that do not fit: parts %v, %d units, %v; want nothing", parts, units, err)
-	}
 }
 
 // TestResidentsMechanism: residents that run equally well by several mechanisms count by

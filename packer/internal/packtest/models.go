@@ -18,12 +18,6 @@ func (d Duo) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst 
 	return nil
 }
 
-// Falling makes the promise for a model that keeps it.
-type Falling struct{ packer.Model }
-
-// Monotone implements packer.MonotoneModel.
-func (Falling) Monotone(*packer.GPU, profile.Mechanism) bool { return true }
-
 // Counting counts the questions to a model.
 type Counting struct {
 	packer.Model

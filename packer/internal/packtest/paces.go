@@ -34,11 +34,6 @@ func Paced(rng *rand.Rand, p *packer.Problem) *packer.Problem {
 			batchHash
 			HashPaces
 		}{m, paces}
-	case Falling:
-		p.Model = struct {
-			Falling
-			HashPaces
-		}{m, paces}
 	default:
 		p.Model = struct {
 			packer.Model
