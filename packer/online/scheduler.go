@@ -10,7 +10,7 @@ import (
 // NewScheduler returns a scheduler of gpus, whose residents run already, for a time
 // that nobody knows; see [Scheduler.Adopt] for a better way. The errors are those of
 // [packer.Problem.Validate] and of the options. Limits.MaxSet is 4 at most: larger sets
-// are not looked at. MIG instances are GPUs of their own, see [NewSession].
+// are not looked at. MIG instances are GPUs of their own.
 func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o *SchedulerOptions) (*Scheduler, error) {
 	if o == nil {
 		o = &SchedulerOptions{}

@@ -117,7 +117,7 @@ func TestColumnGenWithoutHomesStops(t *testing.T) {
 				at, polls = ctx.Polls+1, ctx.Polls+1
 			}
 		}
-		counting := &packtest.Counting{Model: model}
+		counting := &counting{Model: model}
 		p.Model = counting
 		if _, err := (ColumnGen{Steps: 20}).Pack(t.Context(), p); err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestColumnGenWithoutHomesStops(t *testing.T) {
 			p.Model = &failsAt{Model: model, left: at}
 			if s, err := (ColumnGen{Steps: 20}).Pack(t.Context(), p); s != nil && err == nil {
 				t.Fatalf("the model fails at question %d of %d, and nobody says so", at, counting.Asked)
-			} else if !errors.Is(err, packtest.ErrBroken) {
+			} else if !errors.Is(err, errBroken) {
 				t.Fatalf("question %d: %v", at, err)
 			}
 			failed++
@@ -146,7 +146,7 @@ type failsAt struct {
 // Speeds implements packer.Model.
 func (m *failsAt) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	if m.left--; m.left == 0 {
-		return packtest.ErrBroken
+		return errBroken
 	}
 	return m.Model.Speeds(set, gpu, mech, dst)
 }
@@ -167,4 +167,16 @@ func (m *countingModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile
 func (m *countingModel) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
 	m.Questions += len(partners)
 	return m.BatchModel.PairSpeeds(task, partners, gpu, mech, own, other)
+}
+
+// counting counts the questions to a model.
+type counting struct {
+	packer.Model
+	Asked int
+}
+
+// Speeds implements packer.Model.
+func (c *counting) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
+	c.Asked++
+	return c.Model.Speeds(set, gpu, mech, dst)
 }

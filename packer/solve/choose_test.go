@@ -86,8 +86,8 @@ func TestUnprovedSaysWhy(t *testing.T) {
 	if s := packtest.Solve(t, ColumnGen{MaxSets: 1000}, p); !strings.Contains(s.Method, "no bound: more than 1000 sets") {
 		t.Errorf("%q", s.Method)
 	}
-	p.Model = packtest.BrokenModel{HashModel: packtest.HashModel{Steps: 4, Low: 1}, A: "0", B: "1", Fail: true}
-	if s, err := (ColumnGen{MaxSets: 1000}).Pack(t.Context(), p); s != nil || !errors.Is(err, packtest.ErrBroken) {
+	p.Model = brokenModel{HashModel: packtest.HashModel{Steps: 4, Low: 1}, A: "0", B: "1", Fail: true}
+	if s, err := (ColumnGen{MaxSets: 1000}).Pack(t.Context(), p); s != nil || !errors.Is(err, errBroken) {
 		t.Errorf("%v, %v", s, err)
 	}
 }

@@ -105,14 +105,14 @@ func TestValidateCountsManyFaults(t *testing.T) {
 func TestBrokenModel(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		m    packtest.BrokenModel
+		m    brokenModel
 		want string
 	}{
-		{"error", packtest.BrokenModel{Fail: true}, "no data"},
-		{"NaN", packtest.BrokenModel{Speed: math.NaN()}, "NaN"},
-		{"infinite", packtest.BrokenModel{Speed: math.Inf(1)}, "infinite"},
-		{"negative", packtest.BrokenModel{Speed: -0.5}, "negative"},
-		{"huge", packtest.BrokenModel{Speed: 1e300}, "above 16"},
+		{"error", brokenModel{Fail: true}, "no data"},
+		{"NaN", brokenModel{Speed: math.NaN()}, "NaN"},
+		{"infinite", brokenModel{Speed: math.Inf(1)}, "infinite"},
+		{"negative", brokenModel{Speed: -0.5}, "negative"},
+		{"huge", brokenModel{Speed: 1e300}, "above 16"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := small()
@@ -131,7 +131,7 @@ func TestBrokenModel(t *testing.T) {
 							t.Errorf("%T: %q does not say %s", m, err, part)
 						}
 					}
-					if test.m.Fail && !errors.Is(err, packtest.ErrBroken) {
+					if test.m.Fail && !errors.Is(err, errBroken) {
 						t.Errorf("%T: the model's error is not wrapped: %v", m, err)
 					}
 				}
@@ -149,7 +149,7 @@ func TestBrokenModel(t *testing.T) {
 }
 
 // brokenBatch is brokenModel as a BatchModel that fails for a whole row.
-type brokenBatch struct{ packtest.BrokenModel }
+type brokenBatch struct{ brokenModel }
 
 func (m brokenBatch) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
 	var dst [2]float64
@@ -258,4 +258,29 @@ func TestMatchingSizes(t *testing.T) {
 	if _, err := (Matching{}).Pack(t.Context(), p); err == nil || !strings.Contains(err.Error(), "need a table") {
 		t.Errorf("%d tasks: %v", len(p.Tasks), err)
 	}
+}
+
+// brokenModel fails for one pair.
+type brokenModel struct {
+	packtest.HashModel
+	A, B  string
+	Speed float64
+	Fail  bool
+}
+
+// errBroken is what a brokenModel says.
+var errBroken = errors.New("no data")
+
+// Speeds implements packer.Model.
+func (m brokenModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
+	if err := m.HashModel.Speeds(set, gpu, mech, dst); err != nil {
+		return err
+	}
+	if len(set) == 2 && (set[0].ID == m.A && set[1].ID == m.B || set[0].ID == m.B && set[1].ID == m.A) {
+		if m.Fail {
+			return errBroken
+		}
+		dst[0] = m.Speed
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package solve
 
 import (
 	"flag"
+	"fmt"
 	"math"
 	rand "math/rand/v2"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
+	"example.com/colloc/profile"
 )
 
 var (
@@ -86,7 +88,7 @@ func scatter(rng *rand.Rand, p *packer.Problem) {
 // TestLightTasksOnTwoKinds: prices below 64 units are found.
 func TestLightTasksOnTwoKinds(t *testing.T) {
 	for _, light := range []float64{6e-5, 3e-5, 1.0 / (1 << 16), 1e-6, 1e-9} {
-		p := packtest.LightAndHeavy(light)
+		p := lightAndHeavy(light)
 		for _, m := range []packer.Method{Matching{}, Auto{}} {
 			s := packtest.Solve(t, m, p)
 			if got, want := packtest.Units(p, s.Throughput), packtest.SlowGangs(p); got != want || s.Gap() > 1e-4 {
@@ -94,4 +96,17 @@ func TestLightTasksOnTwoKinds(t *testing.T) {
 			}
 		}
 	}
+}
+
+// lightAndHeavy is one heavy task and five of another weight on two kinds of GPU.
+func lightAndHeavy(light float64) *packer.Problem {
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1, 0.8}, GPUs: []packer.GPU{{ID: "a", Memory: 40 * profile.GiB}, {ID: "v", Memory: 16 * profile.GiB}}}
+	for i := range 6 {
+		w := light
+		if i == 0 {
+			w = 1
+		}
+		p.Tasks = append(p.Tasks, packer.Task{ID: fmt.Sprint("t", i), Weight: w, Memory: profile.GiB})
+	}
+	return p
 }

@@ -2,7 +2,6 @@ package packtest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	rand "math/rand/v2"
@@ -137,31 +136,6 @@ func Draw(rng *rand.Rand, o DrawOptions) *packer.Problem {
 	return p
 }
 
-// BrokenModel fails for one pair.
-type BrokenModel struct {
-	HashModel
-	A, B  string
-	Speed float64
-	Fail  bool
-}
-
-// ErrBroken is what a BrokenModel says.
-var ErrBroken = errors.New("no data")
-
-// Speeds implements packer.Model.
-func (m BrokenModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
-	if err := m.HashModel.Speeds(set, gpu, mech, dst); err != nil {
-		return err
-	}
-	if len(set) == 2 && (set[0].ID == m.A && set[1].ID == m.B || set[0].ID == m.B && set[1].ID == m.A) {
-		if m.Fail {
-			return ErrBroken
-		}
-		dst[0] = m.Speed
-	}
-	return nil
-}
-
 // Repeated makes copies of the tasks of p, up to most of each, that the model
 // cannot tell apart.
 func Repeated(rng *rand.Rand, p *packer.Problem, most int) *packer.Problem {
@@ -199,17 +173,4 @@ func (m copyModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mech
 		originals[i] = &o
 	}
 	return m.Model.Speeds(originals, gpu, mech, dst)
-}
-
-// LightAndHeavy is one heavy task and five of another weight on two kinds of GPU.
-func LightAndHeavy(light float64) *packer.Problem {
-	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: Even{1, 0.8}, GPUs: []packer.GPU{{ID: "a", Memory: 40 * profile.GiB}, {ID: "v", Memory: 16 * profile.GiB}}}
-	for i := range 6 {
-		w := light
-		if i == 0 {
-			w = 1
-		}
-		p.Tasks = append(p.Tasks, packer.Task{ID: fmt.Sprint("t", i), Weight: w, Memory: profile.GiB})
-	}
-	return p
 }

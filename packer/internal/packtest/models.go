@@ -18,18 +18,6 @@ func (d Duo) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst 
 	return nil
 }
 
-// Counting counts the questions to a model.
-type Counting struct {
-	packer.Model
-	Asked int
-}
-
-// Speeds implements packer.Model.
-func (c *Counting) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
-	c.Asked++
-	return c.Model.Speeds(set, gpu, mech, dst)
-}
-
 // Even slows every member of a set to the same speed, set by the set's size.
 type Even []float64
 
