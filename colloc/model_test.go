@@ -2,8 +2,6 @@ package colloc_test
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"example.com/colloc/colloc"
@@ -25,40 +23,6 @@ func (r *recorder) Pack(ctx context.Context, p *packer.Problem) (*packer.Solutio
 		r.problem, r.solution = *p, s
 	}
 	return s, err
-}
-
-// questions counts what a model is asked and hides what it promises.
-type questions struct {
-	packer.Model
-	asked int
-}
-
-func (q *questions) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
-	q.asked++
-	return q.Model.Speeds(set, gpu, mech, dst)
-}
-
-// drawCluster draws tasks with and without observed use, half of them of types
-// that share names, and GPUs of two products.
-func drawCluster(t *testing.T, rng *rand.Rand) ([]colloc.Task, []colloc.GPU) {
-	t.Helper()
-	var tasks []colloc.Task
-	for i := range 10 {
-		task := seen(t, fmt.Sprintf("task%d", i), rng.Float64(), rng.Float64()/2, profile.Bytes(1+rng.IntN(6))*profile.GiB)
-		switch rng.IntN(4) {
-		case 0:
-			task.Profile.Vector.Clear(profile.MeanGPUBusy)
-			task.Profile.Vector.Clear(profile.MeanMemBusy)
-		case 1:
-			task.Profile.Spec.Model.Name = []string{"ResNet50", "BERT", ""}[rng.IntN(3)]
-		}
-		tasks = append(tasks, task)
-	}
-	gpus := []colloc.GPU{card(t, "g0", tasks[9]), card(t, "g1"), {ID: "g2", Model: gpuModel(t, "V100-PCIe-16GB")}}
-	for i := range gpus {
-		gpus[i].Mechanisms = []profile.Mechanism{profile.Exclusive, profile.TimeSlice, profile.MPS}[:2+rng.IntN(2)]
-	}
-	return tasks[:9], gpus
 }
 
 // TestBatchedSpeeds asks a plan's model for a row of pairs that is long enough to be

@@ -60,7 +60,7 @@ func TestListener(t *testing.T) {
 	closed(dial("127.0.0.1"))
 	open(dial("127.0.0.2"))
 	closed(dial("127.0.0.1")) // all are taken, and it has most
-	for range 2 { // http closes twice
+	for range 2 {             // http closes twice
 		_ = first.Close()
 	}
 	open(dial("127.0.0.3"))

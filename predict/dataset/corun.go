@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"io"
+	"strings"
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/interference"
@@ -96,11 +97,11 @@ func (r *row) coRunSpeed(s string) profile.Opt[float64] {
 
 // solo is the profile of one task of a row.
 func (r *row) solo(s string) *profile.Profile {
-	key := r.text("gpu")
-	for _, c := range [...]string{"task", "batch", "sm", "dram", "busy", "mem_busy", "memory_mib"} {
-		key += "\x00" + r.text(c+s)
+	var key strings.Builder
+	for _, c := range [...]string{"gpu", "task" + s, "batch" + s, "sm" + s, "dram" + s, "busy" + s, "mem_busy" + s, "memory_mib" + s} {
+		key.WriteString(r.text(c) + "\x00")
 	}
-	return r.once(key, "task"+s, func() (profile.Profile, error) {
+	return r.once(key.String(), "task"+s, func() (profile.Profile, error) {
 		gpu := r.gpuModel()
 		p, err := profile.Solo{
 			Name: r.text("task" + s), GPUModel: &gpu, Batch: int(r.countOr("batch"+s, 1)),
