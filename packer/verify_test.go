@@ -8,15 +8,14 @@ import (
 
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
-	"example.com/colloc/profile"
 )
 
 // quarters are how many parts a unit has in prices.
 const quarters = 4
 
 // TestVerifyIsTheFormula compares the bound with the formula of Verify's comment, set by
-// set: with residents, homes, gangs, odd sets, models that make the monotone promise, and
-// a Lambda that is no higher than the prices there are.
+// set: with residents, homes, gangs, odd sets, copies of tasks, and a Lambda that is no
+// higher than the prices there are.
 func TestVerifyIsTheFormula(t *testing.T) {
 	rng := rand.New(rand.NewPCG(171, 172))
 	for n := range 300 {
@@ -126,77 +125,4 @@ func slowPrice(p *packer.Problem, c *packer.Certificate, g int) int64 {
 		most = max(most, profit)
 	}
 	return most
-}
-
-// asked notes the sets of three that a model is asked about.
-type asked struct {
-	packer.Model
-	sets *[][]*packer.Task
-}
-
-func (a asked) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
-	if len(set) == 3 {
-		*a.sets = append(*a.sets, list.Clone(set))
-	}
-	return a.Model.Speeds(set, gpu, mech, dst)
-}
-
-func (asked) Monotone(*packer.GPU, profile.Mechanism) bool { return true }
-
-// TestVerifyAsksForWhatPays: of a model that makes the monotone promise, with prices that are
-// right, it asks only about those sets of three in which two as they are, and the third as
-// it is beside the worse of them, would earn more than the price of the GPU.
-func TestVerifyAsksForWhatPays(t *testing.T) {
-	rng := rand.New(rand.NewPCG(475, 476))
-	var sets [][]*packer.Task
-	total := 0
-	for n := range 200 {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 9, GPUs: 1, Kinds: 1, MaxSet: 3})
-		if len(p.GPUs) == 0 || len(p.Tasks) == 0 {
-			continue
-		}
-		scale, price := p.Unit()/quarters, map[string]int64{}
-		c := &packer.Certificate{}
-		for i := range p.Tasks {
-			u := rng.Int64N(1 + int64(1.2/scale))
-			price[p.Tasks[i].ID], c.U = u, append(c.U, float64(u)*scale)
-		}
-		p.Limits.MinGain = 0
-		lambda := slowPrice(p, c, 0)
-		c.Lambda = []float64{float64(lambda) * scale}
-		beside := func(a, b *packer.Task) (float64, float64) {
-			speeds := make([]float64, 2)
-			if err := p.Model.Speeds([]*packer.Task{a, b}, &p.GPUs[0], profile.TimeSlice, speeds); err != nil {
-				t.Fatal(err)
-			}
-			if min(speeds[0], speeds[1]) <= 0 || speeds[0] < a.MinSpeed || speeds[1] < b.MinSpeed {
-				return 0, 0
-			}
-			return a.EffectiveWeight() * speeds[0] / p.Unit(), b.EffectiveWeight() * speeds[1] / p.Unit()
-		}
-		model := p.Model
-		sets, p.Model = sets[:0], asked{model, &sets}
-		if _, err := c.Verify(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
-		p.Model = model
-		for _, set := range sets {
-			pays := false
-			for k, third := range set {
-				a, b := set[(k+1)%3], set[(k+2)%3]
-				x, y := beside(a, b)
-				ofA, _ := beside(third, a)
-				ofB, _ := beside(third, b)
-				profit := quarters*(x+y+min(ofA, ofB)) - float64(price[a.ID]+price[b.ID]+price[third.ID])
-				pays = pays || min(x, ofA, ofB) > 0 && profit > float64(lambda)-4*quarters // rounding
-			}
-			if !pays {
-				t.Fatalf("problem %d: asked about %q, %q and %q, which cannot pay", n, set[0].ID, set[1].ID, set[2].ID)
-			}
-		}
-		total += len(sets)
-	}
-	if total == 0 {
-		t.Error("no set of three could pay")
-	}
 }

@@ -40,8 +40,7 @@
 //	             about 20 sets each; every fourth takes three GPUs apart: O(k²).
 //	Greedy       O(n·M) sets.
 //
-// A [packer.Certificate] costs what the pricing of all sets costs. Verify asks a
-// [packer.MonotoneModel] for those sets only that could make a profit.
+// A [packer.Certificate] costs what the pricing of all sets costs: Verify asks for each.
 //
 // # References
 //

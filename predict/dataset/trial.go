@@ -58,14 +58,14 @@ func workloadOf(name string, batch int) profile.Spec {
 
 // TrialRow is one set of trainings that were started one after the other on one GPU.
 type TrialRow struct {
-	// Name is that of the trial; Jobs are the trainings in the order of their starts, by
-	// their names in [SoloRow].
+	// Name is that of the trial.
 	Name string
+	// Jobs are the trainings in the order of their starts, by their names in [SoloRow].
 	Jobs []string
 	// Solo holds what each takes alone.
 	Solo []time.Duration
-	// Gain is the sum of Solo over the time from the first start to the last end;
-	// MeanSlowdown and WorstSlowdown are of each training's time over that alone.
+	// Gain is the sum of Solo over the time from the first start to the last end. The
+	// slowdowns are each training's time over that alone.
 	Gain, MeanSlowdown, WorstSlowdown float64
 }
 
