@@ -33,9 +33,10 @@ func as(t *testing.T, c *kubetest.Cluster, namespace, name string) kubernetes.In
 	return client
 }
 
-// tenant is a client that may do in a namespace what the role edit lets it.
-func tenant(t *testing.T, c *kubetest.Cluster, namespace string) kubernetes.Interface {
+// tenant is a client that may do in the default namespace what the role edit lets it.
+func tenant(t *testing.T, c *kubetest.Cluster) kubernetes.Interface {
 	t.Helper()
+	const namespace = "default"
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tenant"}}
 	if _, err := c.Client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func TestAttacks(t *testing.T) {
 	c, _ := withNodes(t, kubetest.Options{RBAC: true, Controllers: []string{"clusterrole-aggregation-controller"}}, 1, one)
 	kubeconfig := account(t, c, c.Server)
 	prepare(t, c, "default")
-	user := tenant(t, c, "default")
+	user := tenant(t, c)
 	c.Collocd(program, kubeconfig)
 	pods := user.CoreV1().Pods("default")
 	lone := func(name string) *corev1.Pod {

@@ -57,7 +57,7 @@ func TestHostile(t *testing.T) {
 	c, _ := withNodes(t, kubetest.Options{RBAC: true, Controllers: []string{"clusterrole-aggregation-controller"}}, 1, a100)
 	kubeconfig := account(t, c, c.Server, "claims", "evict")
 	prepare(t, c, "default")
-	user := tenant(t, c, "default")
+	user := tenant(t, c)
 	pods := user.CoreV1().Pods("default")
 	c.Collocd(program, kubeconfig)
 	c.Await("the tenant may make pods", func() bool {

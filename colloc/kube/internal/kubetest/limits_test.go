@@ -40,7 +40,7 @@ func TestLimits(t *testing.T) {
 	}
 	kubeconfig := account(t, c, c.Server, "gate/policy.yaml")
 	prepare(t, c, "default")
-	user := tenant(t, c, "default").CoreV1().Pods("default")
+	user := tenant(t, c).CoreV1().Pods("default")
 	c.Collocd(program, kubeconfig)
 	bare := func(name, node, gpus string) *corev1.Pod {
 		p := task("default", name, "light")

@@ -22,7 +22,7 @@ func TestTakeDown(t *testing.T) {
 	c, k := withNodes(t, kubetest.Options{RBAC: true, Controllers: []string{"clusterrole-aggregation-controller"}}, 1, one)
 	kubeconfig := account(t, c, c.Server)
 	prepare(t, c, "default")
-	user := tenant(t, c, "default").CoreV1().Pods("default")
+	user := tenant(t, c).CoreV1().Pods("default")
 	d := c.Collocd(program, kubeconfig)
 	for _, name := range []string{"a", "b"} {
 		p := task("default", name, "light")

@@ -24,7 +24,7 @@ func TestTenant(t *testing.T) {
 	one.GPUs = 1
 	c, _ := withNodes(t, kubetest.Options{RBAC: true, Controllers: []string{"clusterrole-aggregation-controller"}}, 1, one)
 	kubeconfig := account(t, c, c.Server)
-	user := tenant(t, c, "default").CoreV1().Pods("default")
+	user := tenant(t, c).CoreV1().Pods("default")
 	answer, err := c.Client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "tenant", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
