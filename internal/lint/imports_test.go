@@ -76,7 +76,7 @@ func allowed() []arrow {
 		{"colloc/sim", append(slices.Clone(models), "colloc", "colloc/dispatch", "colloc/sim/...")},
 		{"colloc/sim/harness", []string{profile, "colloc", "colloc/ledger", "colloc/sim"}},
 		{"colloc/gain", append(slices.Clone(models), "colloc/gain/...", "colloc/sim/...")},
-		{"colloc/gain/records", []string{profile, "colloc/slurm/site"}},
+		{"colloc/gain/records", []string{"internal/regular", profile, "colloc/slurm/site"}},
 		{"colloc/shadow/follow", []string{profile, "predict/...", "colloc", "colloc/dispatch", "colloc/gain/...", "colloc/shadow/...", "colloc/sim"}},
 		{"colloc/shadow/journal", []string{internal, profile}},
 		{"colloc/shadow", []string{profile, "predict", "packer", "colloc", "colloc/dispatch"}},

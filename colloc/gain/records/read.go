@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"example.com/colloc/internal/regular"
 )
 
 // Options set what a log does not say. The zero value, or nil, is ready to use.
@@ -84,21 +86,9 @@ func fixed(head []byte) bool {
 
 // line returns the next line without its end; io.EOF after the last.
 func line(in *bufio.Reader) (string, error) {
-	var long []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		if long == nil && err == nil {
-			return strings.TrimRight(string(part), "\r\n"), nil
-		}
-		long = append(long, part...)
-		switch {
-		case len(long) > MaxLine:
-			return "", fmt.Errorf("a line of more than %d bytes", MaxLine)
-		case errors.Is(err, bufio.ErrBufferFull):
-		case err == nil || errors.Is(err, io.EOF) && len(long) > 0:
-			return strings.TrimRight(string(long), "\r\n"), nil
-		default:
-			return "", err
-		}
+	text, err := regular.Line(in, MaxLine)
+	if errors.Is(err, io.EOF) && len(text) > 0 {
+		err = nil
 	}
+	return strings.TrimRight(string(text), "\r\n"), err
 }

@@ -47,26 +47,12 @@ func Read(path string, each func(*Snapshot) error) (Damage, error) {
 // longest is the longest line in bytes.
 const longest = 16 << 20
 
-// lineOf returns the next line with its end, which is missing where the file ends.
-func lineOf(in *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > longest {
-			return nil, fmt.Errorf("a line of more than %d bytes", longest)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-	}
-}
-
 // file reads one file.
 func (d *Damage) file(r io.Reader, each func(*Snapshot) error) error {
 	in := bufio.NewReaderSize(r, 1<<16)
 	now := state{jobs: map[string]Job{}}
 	for n := 0; ; n++ {
-		line, err := lineOf(in)
+		line, err := regular.Line(in, longest)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
