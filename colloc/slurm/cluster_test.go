@@ -219,8 +219,14 @@ func TestClusterErrors(t *testing.T) {
 		}
 	})
 	c.StopController()
-	if _, err := client.Jobs(t.Context()); !errors.Is(err, site.ErrNoCluster) {
-		t.Errorf("the controller is down: got %v, want ErrNoCluster", err)
+	_, listed := client.Jobs(t.Context())
+	_, nodes := client.Nodes(t.Context())
+	_, partitions := client.Partitions(t.Context())
+	_, defaults := client.Defaults(t.Context())
+	for what, err := range map[string]error{"jobs": listed, "nodes": nodes, "partitions": partitions, "defaults": defaults} {
+		if !errors.Is(err, site.ErrNoCluster) {
+			t.Errorf("%s, and the controller is down: got %v, want ErrNoCluster", what, err)
+		}
 	}
 	c.StartController()
 }

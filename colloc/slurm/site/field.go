@@ -191,14 +191,22 @@ func (e *exitStatus) UnmarshalJSON(raw []byte) error {
 
 // envelope is what every answer has around its data.
 type envelope struct {
-	Errors []struct {
-		Description text   `json:"description"`
-		Error       text   `json:"error"`
-		Source      text   `json:"source"`
-		Number      number `json:"error_number"`
-		Old         number `json:"error_code"`
-		Older       number `json:"errno"`
-	} `json:"errors"`
+	Errors []failure `json:"errors"`
+}
+
+// failure is one error of an answer.
+type failure struct {
+	Description text   `json:"description"`
+	Error       text   `json:"error"`
+	Source      text   `json:"source"`
+	Number      number `json:"error_number"`
+	Old         number `json:"error_code"`
+	Older       number `json:"errno"`
+}
+
+// named reports whether it says more than that something failed: SLURM_ERROR, -1.
+func named(f failure) bool {
+	return !strings.EqualFold(string(f.Error), "Unspecified error") || max(f.Number.int64(), f.Old.int64(), f.Older.int64()) > 0
 }
 
 // said returns the errors that the answer itself reports, empty if there are

@@ -81,10 +81,15 @@ func open(what string, data []byte, into any, e *envelope) error {
 	if err := decode(data, into); err != nil {
 		return Unreadable(what, err)
 	}
-	if said := e.said(); said != "" {
-		return &Error{Kind: KindOf(said), Command: what, Said: said, Code: 0}
+	said := e.said()
+	if said == "" {
+		return nil
 	}
-	return nil
+	kind := KindOf(said)
+	if kind == ErrRefused && !slices.ContainsFunc(e.Errors, named) {
+		kind = ErrNoCluster // a list is refused to nobody without a reason: sinfo of 22.05 says no more of a controller that is away
+	}
+	return &Error{Kind: kind, Command: what, Said: said, Code: 0}
 }
 
 func errMissing(field string) error {

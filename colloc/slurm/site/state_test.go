@@ -350,6 +350,12 @@ func TestParseFailures(t *testing.T) {
 		{"nodes that are no list", `{"jobs": [{"job_id": 1, "nodes": "g[1"}]}`, ErrOutput, "closing bracket"},
 		{"a controller that is down", `{"errors": [{"source": "slurm_load_jobs", "description": "Failed while looking for jobs", "error": "Unspecified error", "error_number": -1}], "jobs": []}`, ErrNoCluster, "slurm_load_jobs"},
 	}
+	if _, err := ParseNodes([]byte(`{"errors": [{"error": "Unspecified error", "errno": -1}], "nodes": []}`)); !errors.Is(err, ErrNoCluster) {
+		t.Errorf("sinfo of 22.05 with a controller that is down: got %v, want %v", err, ErrNoCluster)
+	}
+	if _, err := ParseNodes([]byte(`{"errors": [{"error": "Unspecified error", "description": "colloc: not to you", "errno": 2011}], "nodes": []}`)); !errors.Is(err, ErrRefused) {
+		t.Errorf("an error that has a number: got %v, want %v", err, ErrRefused)
+	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParseJobs([]byte(tt.data))
