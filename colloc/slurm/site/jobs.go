@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -86,7 +87,7 @@ func open(what string, data []byte, into any, e *envelope) error {
 		return nil
 	}
 	kind := KindOf(said)
-	if kind == ErrRefused && !slices.ContainsFunc(e.Errors, named) {
+	if errors.Is(kind, ErrRefused) && !slices.ContainsFunc(e.Errors, named) {
 		kind = ErrNoCluster // a list is refused to nobody without a reason: sinfo of 22.05 says no more of a controller that is away
 	}
 	return &Error{Kind: kind, Command: what, Said: said, Code: 0}

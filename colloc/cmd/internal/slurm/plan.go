@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -47,8 +46,9 @@ func (p *program) plan(ctx context.Context, args []string) error {
 		look, show = &aside, func(out *outline) error { return out.writeJSON(p.stdout) }
 	}
 	once := func() error { return look.planOnce(ctx, in, show, *decisions) }
+	var bad failures
 	err := once()
-	for *every > 0 && ctx.Err() == nil && (err == nil || errors.Is(err, site.ErrNoCluster)) { // until it is ended
+	for *every > 0 && ctx.Err() == nil && bad.bears(err) { // until it is ended
 		if err != nil {
 			fmt.Fprintf(p.stderr, "colloc slurm plan: %v: trying again\n", err)
 		}

@@ -179,8 +179,8 @@ func TestLogName(t *testing.T) {
 	}
 }
 
-// restless is a cluster whose controller fails the second time it is asked, and whose
-// user has had enough at the fourth.
+// restless is a cluster whose controller is away the second time it is asked and gives
+// half an answer the third, and whose user has had enough at the fifth.
 type restless struct {
 	cluster
 	asked int
@@ -192,9 +192,11 @@ func (r *restless) Run(ctx context.Context, c slurm.Command) (slurm.Output, erro
 		r.asked++
 	}
 	switch {
+	case r.asked == 3 && c.Args[0] == "sinfo": // half an answer
+		return slurm.Output{Stdout: []byte(`{"nodes": [`)}, nil
 	case r.asked == 2 && c.Args[0] == "sinfo":
 		return slurm.Output{Stderr: []byte("squeue: error: Unable to contact slurm controller (connect failure)\n"), Code: 1}, nil
-	case r.asked >= 4:
+	case r.asked >= 5:
 		r.stop()
 	}
 	return r.cluster.Run(ctx, c)
@@ -209,7 +211,7 @@ func TestPlanEvery(t *testing.T) {
 	var out, errs bytes.Buffer
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	p := &program{client: slurm.NewClient(slurm.Config{Runner: r}), stdout: &out, stderr: &errs, clock: func() time.Time { return now.Add(time.Duration(r.asked) * time.Minute) }}
-	if code := p.run(ctx, []string{"plan", "-sweep", "sweep.json", "-decisions", ".", "-every", "1ns"}); code != 0 || r.asked < 4 {
+	if code := p.run(ctx, []string{"plan", "-sweep", "sweep.json", "-decisions", ".", "-every", "1ns"}); code != 0 || r.asked < 5 {
 		t.Fatalf("exit status %d after %d plans\n%s%s", code, r.asked, &out, &errs)
 	}
 	contains(t, errs.String(), "trying again")

@@ -57,12 +57,13 @@ func (p *program) stay(ctx context.Context, d *desk, retries int) error {
 // changed.
 func (w *steward) loop(ctx context.Context, round func(context.Context) (changed, over bool, err error)) error {
 	every, slowest := cmp.Or(w.every, time.Second), cmp.Or(w.slowest, 30*time.Second)
+	var bad failures
 	for pause := every; ; pause = min(slowest, pause+pause/2) {
 		changed, over, err := round(ctx)
-		switch {
+		switch goOn := bad.bears(err); {
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w: what was submitted stays in Slurm; the same command goes on with it", ctx.Err())
-		case errors.Is(err, site.ErrNoCluster):
+		case err != nil && goOn:
 			fmt.Fprintf(w.stderr, "colloc slurm: %v: trying again\n", err)
 		case err != nil || over:
 			return err
@@ -71,6 +72,26 @@ func (w *steward) loop(ctx context.Context, round func(context.Context) (changed
 		}
 		rest(ctx, pause)
 	}
+}
+
+// failures are those of a command that looks again and again.
+type failures struct {
+	answered bool // Slurm did, once
+	row      int  // that came one after the other since
+}
+
+// bears reports whether an error ends nothing: a controller that is away comes back, and whatever else Slurm says, such
+// as half an answer of one that was just ended, is believed when it says so again and again. What is wrong from the start
+// is the user's.
+func (f *failures) bears(err error) bool {
+	const most = 5
+	if err == nil {
+		*f = failures{answered: true}
+		return true
+	}
+	f.row++
+	var said *site.Error
+	return errors.Is(err, site.ErrNoCluster) || f.answered && f.row <= most && errors.As(err, &said)
 }
 
 // watch looks once, and learns.

@@ -39,6 +39,7 @@ type world struct {
 	hopeless map[string]bool // tasks that always fail
 	drained  map[string]bool
 	calls    int
+	first    int // calls before the command that is at work
 	until    int // calls until everything ends
 	cancel   context.CancelFunc
 	quiet    bool // no faults
@@ -266,8 +267,11 @@ func (w *world) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
 		return fault, nil // nothing happened
 	}
 	out := w.do(c)
-	if luck < 8 && !w.quiet {
+	switch {
+	case luck < 8 && !w.quiet:
 		return fault, nil // it happened, and nobody heard of it
+	case luck < 10 && !w.quiet && w.calls > w.first+3 && (c.Args[0] == "squeue" || c.Args[0] == "sinfo"): // half an answer
+		out.Stdout = out.Stdout[:len(out.Stdout)/2]
 	}
 	return out, nil
 }
@@ -391,7 +395,7 @@ func stayOnce(t *testing.T, seed uint64) *world {
 	var log strings.Builder
 	for round := 0; ; round++ { // the last one is not ended from outside
 		ctx, cancel := context.WithCancel(t.Context())
-		w.cancel, w.until = cancel, w.calls+20+rnd.IntN(60)
+		w.cancel, w.first, w.until = cancel, w.calls, w.calls+20+rnd.IntN(60)
 		if round == 6 {
 			w.until, w.quiet = -1, true
 		}
