@@ -33,6 +33,11 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 	for _, t := range set {
 		s.set = append(s.set, m.uses.of(t.Profile, gpu.Type))
 	}
+	return m.ask(s, set, gpu, mech, dst)
+}
+
+// ask is Speeds of a set whose profiles s holds.
+func (m model) ask(s *scratch, set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	speeds, err := m.interference.Values(gpu.Type, mech, s.set, s.speeds[:0])
 	s.speeds = speeds
 	if err == nil {

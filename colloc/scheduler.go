@@ -139,11 +139,7 @@ func (m live) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism
 		member, _ := m.planner.complete(&s.filled[i], t.Profile, gpu.Type)
 		s.set = append(s.set, member)
 	}
-	speeds, err := m.interference.Values(gpu.Type, mech, s.set, s.speeds[:0])
-	s.speeds = speeds
-	m.hindered(m.Pace, set, s.set, gpu, mech, speeds)
-	copy(dst, speeds)
-	return err
+	return m.ask(s, set, gpu, mech, dst)
 }
 
 // Pace implements [packer.PaceModel].

@@ -7,11 +7,12 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
 // TestSureOfThree: in sets of three and more the lower end of a speed keeps the limit, for
-// Fit and for Plan; light tasks share three or four at a time, busy ones two.
+// Fit, for Plan and for a Scheduler; light tasks share three or four at a time, busy ones two.
 func TestSureOfThree(t *testing.T) {
 	p := newPlanner(t, colloc.Config{})
 	for _, test := range []struct {
@@ -35,6 +36,22 @@ func TestSureOfThree(t *testing.T) {
 			if len(members) > 2 && m.Speed.Lo < 0.5 {
 				t.Errorf("busy %v: %s runs at %v among %d, want 0.5 surely", test.busy, m.Task, m.Speed, len(members))
 			}
+		}
+		s, err := p.Scheduler([]colloc.GPU{gpu}, &online.SchedulerOptions{Budget: profile.Some(0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range tasks {
+			packed, err := p.Packed(task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Submit(online.Job{Task: packed}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if started, err := s.Decide(t.Context(), 0); err != nil || len(started) != test.want {
+			t.Errorf("busy %v: a scheduler starts %d at once, want %d: %v", test.busy, len(started), test.want, err)
 		}
 		gpu.Residents = tasks[:test.want]
 		v, err := p.Fit(tasks[5], gpu)

@@ -39,6 +39,7 @@ func FuzzText(f *testing.F) {
 	f.Add(string(recorded(f, "22.05/partitions.txt")))
 	f.Add("gpu:a100:8(S:0-1),shard:a100:5(4/8,1/8),gres/gpu:a100=2")
 	f.Add("r[1-2,05]n[01-04]x,login")
+	f.Add("(n[01-04]") // as no node is called
 	f.Add("sbatch: Job 15 to start at 2026-11-21T07:19:13 using 1 processors on nodes g2 in partition main")
 	f.Fuzz(func(t *testing.T, printed string) {
 		ParsePartitions(printed)

@@ -63,7 +63,7 @@ func expandItem(item string) ([]string, error) {
 	names := []string{""}
 	for item != "" {
 		head, rest, bracket := strings.Cut(item, "[")
-		if strings.ContainsAny(head, "] \t\n") {
+		if strings.ContainsAny(head, "]() \t\n") {
 			return nil, fmt.Errorf("slurm: node list: %q is no name", item)
 		}
 		numbers := []string{""}
