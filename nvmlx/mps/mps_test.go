@@ -65,7 +65,7 @@ func serve(mode string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }()
+	defer func() { _ = listener.Close() }() // again, after "quit"
 	if mode == "servers" {
 		if err := holdOutput(); err != nil {
 			return err
@@ -100,8 +100,8 @@ func serve(mode string) error {
 			return conn.Close()
 		case command == "crash":
 			return errors.New("GPU fell off the bus")
-		case command == "quit" && mode != "stubborn":
-			return conn.Close()
+		case command == "quit" && mode != "stubborn": // its socket is gone before who asked knows
+			return errors.Join(listener.Close(), conn.Close())
 		}
 		if _, err := fmt.Fprintln(conn, answer); err != nil {
 			return err
