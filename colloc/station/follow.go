@@ -6,12 +6,14 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
+	"example.com/colloc/internal/regular"
 )
 
 // wait is GET /v1/wait. While it waits it holds the IDs and no more, and it takes turns to look and to answer: one user
@@ -176,7 +178,7 @@ func (t *tail) more() (int64, error) {
 		t.offset = 0
 	}
 	t.path = t.record.Log
-	file, err := peer.Open(t.path, uidOf(&t.record))
+	file, err := regular.OpenOf(uidOf(&t.record), t.path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) || t.path == "" {
 		return 0, nil
 	}

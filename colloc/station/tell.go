@@ -4,18 +4,24 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner"
-	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/colloc/station/notify"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile"
 )
 
+// appendTo opens a job's output to add to it.
+func appendTo(r *runner.Record) (*os.File, error) {
+	return regular.OpenOf(uidOf(r), r.Log, os.O_WRONLY|os.O_APPEND, 0)
+}
+
 // tellStopped says at the end of a job's output for whom it is stopped.
 func (s *Station) tellStopped(r *runner.Record) error {
-	file, err := peer.Append(r.Log, uidOf(r))
+	file, err := appendTo(r)
 	if err != nil {
 		return err
 	}
@@ -34,7 +40,7 @@ func (s *Station) tellInLog(r *runner.Record) error {
 	case !s.config.LetOverrun:
 		next = "it is stopped should others run short because of that"
 	}
-	file, err := peer.Append(r.Log, uidOf(r))
+	file, err := appendTo(r)
 	if err != nil {
 		return err
 	}

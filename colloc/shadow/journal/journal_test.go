@@ -207,6 +207,16 @@ func TestRefuses(t *testing.T) {
 	if _, err := journal.Open(filepath.Join(dir, "k"), 5); err == nil {
 		t.Error("a bound of 5 bytes")
 	}
+	target := filepath.Join(dir, "target")
+	if err := os.Symlink(target, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := journal.Open(filepath.Join(dir, "link"), 0); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a link: %v", err)
+	}
+	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a link names was made: %v", err)
+	}
 	if _, err := journal.Read(filepath.Join(dir, "none"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"example.com/colloc/internal/filelock"
+	"example.com/colloc/internal/regular"
 )
 
 const (
@@ -48,7 +49,7 @@ func Open(path string, bound int64) (*Writer, error) {
 
 // open locks the file, and takes off a line that was cut off.
 func (w *Writer) open() error {
-	f, err := os.OpenFile(w.path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := regular.OpenOf(uint32(os.Geteuid()), w.path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // a number of a user
 	if err != nil {
 		return err
 	}

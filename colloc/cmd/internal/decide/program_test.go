@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -150,6 +151,41 @@ func TestToken(t *testing.T) {
 		if got := ask(tt.name, tt.token); got != tt.want {
 			t.Errorf("%q with %q: status %d, want %d", tt.name, tt.token, got, tt.want)
 		}
+	}
+}
+
+// TestTokenOnce: who asks for a token at the same time gets the same, and a file that is empty, as one who was killed leaves
+// it, gets one.
+func TestTokenOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	for range 20 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		tokens := make(chan string)
+		for range 8 {
+			go func() {
+				token, err := readToken(path)
+				if err != nil {
+					t.Error(err)
+				}
+				tokens <- token
+			}()
+		}
+		first := <-tokens
+		for range 7 {
+			if other := <-tokens; other != first {
+				t.Fatalf("one has the token %q, another %q", first, other)
+			}
+		}
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	token, err := readToken(path)
+	text, wrong := os.ReadFile(path)
+	if err != nil || wrong != nil || len(token) < 20 || string(text) != token+"\n" {
+		t.Errorf("in place of nothing %q, the file has %q: %v, %v", token, text, err, wrong)
 	}
 }
 

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -10,11 +11,11 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/wire"
-	"example.com/colloc/internal/owner"
+	"example.com/colloc/internal/filelock"
+	"example.com/colloc/internal/regular"
 )
 
 // shortest and longest are how long a token may be.
@@ -22,30 +23,25 @@ const shortest, longest = 20, 4096
 
 // readToken reads a token that nobody else may read, and makes one where there is none.
 func readToken(path string) (string, error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		token := rand.Text()
-		_, err = file.WriteString(token + "\n")
-		return token, errors.Join(err, file.Close())
-	}
-	if !errors.Is(err, fs.ErrExist) {
+	file, err := regular.OpenOf(uint32(os.Geteuid()), path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // a number of a user
+	switch {
+	case errors.Is(err, fs.ErrInvalid): // what another one has written others may know
+		return "", cli.Usage("-token: %w; choose another place", err)
+	case err != nil:
 		return "", err
 	}
-	if file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil { // a pipe lets nobody wait
+	defer func() { _ = file.Close() }()                                                   // what was written is on its way
+	if err := filelock.Wait(file); err != nil && !errors.Is(err, errors.ErrUnsupported) { // another one makes it just now
 		return "", err
 	}
-	defer func() { _ = file.Close() }() // it was only read
-	info, err := file.Stat()
-	if err != nil {
-		return "", err
-	}
-	if uid, known := owner.Of(info); known && int(uid) != os.Geteuid() { // what another one has written others may know
-		return "", cli.Usage("-token %s: it is another user's, who knows it; choose another place", path)
-	}
-	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
-		return "", cli.Usage("-token %s: others may read it; chmod 600 it", path)
+	if info, err := file.Stat(); err != nil || info.Mode().Perm()&0o077 != 0 {
+		return "", cmp.Or(err, cli.Usage("-token %s: others may read it; chmod 600 it", path))
 	}
 	text, err := io.ReadAll(io.LimitReader(file, longest))
+	if err == nil && len(text) == 0 { // who made it may have been killed
+		text = []byte(rand.Text() + "\n")
+		_, err = file.Write(text)
+	}
 	if err != nil {
 		return "", err
 	}

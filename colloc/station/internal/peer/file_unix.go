@@ -3,11 +3,8 @@
 package peer
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 
 	"example.com/colloc/internal/owner"
 )
@@ -21,31 +18,4 @@ func Made(path string) bool {
 	}
 	uid, known := owner.Of(info)
 	return known && int(uid) == os.Geteuid()
-}
-
-// Open opens a file of a user to be read: never what somebody put in its place, and no
-// pipe that would let the reader wait.
-func Open(path string, uid uint32) (*os.File, error) { return open(path, os.O_RDONLY, uid) }
-
-// Append opens a file of a user that is there, to add to it, with the same care.
-func Append(path string, uid uint32) (*os.File, error) {
-	return open(path, os.O_WRONLY|os.O_APPEND, uid)
-}
-
-func open(path string, how int, uid uint32) (*os.File, error) {
-	file, err := os.OpenFile(path, how|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err == nil {
-		of, known := owner.Of(info)
-		if !info.Mode().IsRegular() || !known || of != uid {
-			err = fmt.Errorf("%s is not what was made there", path)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }

@@ -25,43 +25,6 @@ func write(t *testing.T, path string) {
 	}
 }
 
-// TestOpen opens a user's file, and nothing that somebody put in its place.
-func TestOpen(t *testing.T) {
-	dir := t.TempDir()
-	path := func(name string) string { return filepath.Join(dir, name) }
-	write(t, path("file"))
-	if err := os.Symlink(path("file"), path("link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(path("pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		name string
-		uid  uint32
-		ok   bool
-	}{{"file", self(), true}, {"file", self() + 1, false}, {"link", self(), false}, {"pipe", self(), false}, {".", self(), false}, {"none", self(), false}} {
-		file, err := Open(path(tt.name), tt.uid)
-		if (err == nil) != tt.ok || (file != nil) != tt.ok {
-			t.Errorf("%s of user %d: %v, want that it opens: %v", tt.name, tt.uid, err, tt.ok)
-		}
-		if file != nil {
-			_ = file.Close() // it was only opened
-		}
-	}
-	file, err := Append(path("file"), self())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteString("b\n"); err != nil {
-		t.Error(err)
-	}
-	_ = file.Close() // the next line tells
-	if text, err := os.ReadFile(path("file")); err != nil || string(text) != "a\nb\n" {
-		t.Errorf("the file has %q, %v", text, err)
-	}
-}
-
 // TestListen makes a socket where nobody else could replace it, in place of one that nobody
 // listens on, and of nothing else.
 func TestListen(t *testing.T) {

@@ -2,9 +2,6 @@ package decisions
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,7 +12,6 @@ import (
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm"
-	"example.com/colloc/internal/owner"
 	"example.com/colloc/internal/regular"
 )
 
@@ -53,43 +49,29 @@ func (f *File) Write(path string) error {
 	return files.WriteJSON(path, f)
 }
 
-// ownedBy reports whether a file belongs to a user, who thus wrote it.
-func ownedBy(info fs.FileInfo, uid string) bool {
-	of, known := owner.Of(info)
-	return known && strconv.FormatUint(uint64(of), 10) == uid
-}
-
 // maxFile is the largest file of decisions in bytes: slurmctld waits while it is read.
 const maxFile = 1 << 20
 
 // read reads the decisions about the jobs of a user, nil if there are none. Those in a folder, where every user may
 // write, count only if the file is that user's own, and no link: what is looked at is what is read.
 func read(path, uid string) (*File, error) {
+	var f *os.File
 	folder, err := os.Stat(path)
-	shared := err == nil && folder.IsDir()
-	if shared {
-		if _, err := strconv.ParseUint(uid, 10, 32); err != nil {
+	if err == nil && folder.IsDir() {
+		number, err := strconv.ParseUint(uid, 10, 32)
+		path = filepath.Join(path, uid+".json")
+		if err == nil {
+			f, err = regular.OpenOf(uint32(number), path, os.O_RDONLY, 0)
+		}
+		if err != nil {
 			return nil, nil //nolint:nilnil // nobody decided for this user
 		}
-		path = filepath.Join(path, uid+".json")
-	}
-	f, info, err := regular.Open(path)
-	switch {
-	case err != nil && shared:
-		return nil, nil //nolint:nilnil // nobody decided for this user
-	case err != nil:
+	} else if f, _, err = regular.Open(path); err != nil {
 		return nil, cli.Usage("%w", err)
 	}
-	defer func() { _ = f.Close() }() // read only: nothing is lost
-	if there, err := os.Lstat(path); shared && (err != nil || !os.SameFile(there, info) || !ownedBy(info, uid)) {
-		return nil, nil //nolint:nilnil // somebody else's
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("%s: more than %d bytes, which are no decisions of one user: plan them again", path, maxFile)
-	}
+	data, err := regular.Rest(f, maxFile)
 	if err != nil {
-		return nil, cli.Usage("%w", err)
+		return nil, cli.Usage("%w, and a user's decisions take less: plan them again", err)
 	}
 	var all File
 	if err := json.Unmarshal(data, &all); err != nil {

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package regular
+
+// noFollow is not known here.
+const noFollow = 0
