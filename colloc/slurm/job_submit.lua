@@ -2,7 +2,7 @@
 -- Runs inside slurmctld with its locks held, so the decider has a second, and it must not call Slurm.
 -- Fails open: a job that says itself where it goes, and one whose decision does not fit the cluster
 -- as slurmctld knows it, goes through as it was submitted.
-local DECIDE = "exec timeout -k 1 1 /usr/local/bin/colloc slurm decide -decisions /var/lib/colloc/decisions "
+local DECIDE = "exec timeout -k 1 1 /usr/local/bin/colloc slurm decide -decisions /var/lib/colloc/decisions -- "
 local GRES = "gres:" -- how 22.05 writes it; "gres/" since 23.11
 local ITS_OWN = { "req_nodes", "exc_nodes", "tres_per_node", "tres_per_job", "tres_per_socket", "tres_per_task",
   "gres", "array_inx", "features", "reservation" } -- with any of these the user has decided
