@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 
 	"example.com/colloc/examples/measure/internal/raw"
@@ -25,14 +25,12 @@ func convert(from, to string) error {
 	if err != nil {
 		return err
 	}
-	err = replace.File(to, func(f *os.File) error { return errors.Join(table.WriteCSV(f, table.Tidy(c)), f.Chmod(0o644)) })
-	if err != nil {
+	var rows bytes.Buffer
+	if err := table.WriteCSV(&rows, table.Tidy(c)); err != nil {
 		return err
 	}
-	return replace.File(tasksFile(to), func(f *os.File) error {
-		_, err := f.Write(append(specs, '\n'))
-		return errors.Join(err, f.Chmod(0o644))
-	})
+	const mode = 0o644 // for others to read
+	return errors.Join(replace.Shared(to, mode, rows.Bytes()), replace.Shared(tasksFile(to), mode, append(specs, '\n')))
 }
 
 // tasksFile names the file of descriptions beside a table: x.csv has

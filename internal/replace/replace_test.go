@@ -2,9 +2,12 @@ package replace
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
+	"time"
 )
 
 // TestFile: what is there is whole, old or new, and nothing else is left behind.
@@ -34,5 +37,64 @@ func TestFile(t *testing.T) {
 	}
 	if err := Text(filepath.Join(dir, "none", "a"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// TestFileKeeps: what is no regular file stays what it is, and what it names is not touched.
+func TestFileKeeps(t *testing.T) {
+	dir := t.TempDir()
+	target, link, folder := filepath.Join(dir, "target"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
+	if err := errors.Join(os.WriteFile(target, []byte("old"), 0o600), os.Symlink(target, link), os.Mkdir(folder, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, folder} {
+		if err := Text(path, []byte("new")); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode().IsRegular() {
+			t.Errorf("%s is now %v, %v", path, info, err)
+		}
+	}
+	if text, err := os.ReadFile(target); err != nil || string(text) != "old" {
+		t.Errorf("what the link names is %q, %v", text, err)
+	}
+}
+
+// TestFileTidies: what a process that was killed left is removed, and nothing else.
+func TestFileTidies(t *testing.T) {
+	dir := t.TempDir()
+	name := func(s string) string { return filepath.Join(dir, s) }
+	want := map[string]bool{"a.json": true}
+	for file, remains := range map[string]bool{
+		".a.json.123": false, ".a.json.124": true, // which somebody writes just now
+		".a.json.": true, ".a.json.12x": true, ".a.json": true, "a.json.123": true, ".b.json.123": true,
+	} {
+		if err := os.WriteFile(name(file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if old := time.Now().Add(-2 * time.Hour); file != ".a.json.124" {
+			if err := os.Chtimes(name(file), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if remains {
+			want[file] = true
+		}
+	}
+	if err := Shared(name("a.json"), 0o640, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(name("a.json")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&^0o600&^0o040 != 0 {
+		t.Errorf("a file for others: %v, %v", info, err)
+	}
+	left, err := os.ReadDir(dir)
+	for _, e := range left {
+		if !want[e.Name()] {
+			t.Errorf("%s is left", e.Name())
+		}
+		delete(want, e.Name())
+	}
+	if err != nil || len(want) > 0 {
+		t.Errorf("%v is gone: %v", want, err)
 	}
 }

@@ -1,10 +1,10 @@
 package gain
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -149,15 +149,16 @@ func say(w io.Writer, log *records.Log, found records.Attached) {
 
 // writePairs writes who would have shared with whom.
 func writePairs(name string, pairs []gain.Pair) error {
-	err := replace.File(name, func(f *os.File) error {
-		w := csv.NewWriter(f)
-		lines := [][]string{{"job", "beside", "gpu", "gpu_hours"}}
-		for i := range pairs {
-			p := &pairs[i]
-			lines = append(lines, []string{p.A, p.B, p.Pool, strconv.FormatFloat(p.Hours, 'f', 4, 64)})
-		}
-		return errors.Join(w.WriteAll(lines), f.Chmod(0o644)) // it is for others to read
-	})
+	lines := [][]string{{"job", "beside", "gpu", "gpu_hours"}}
+	for i := range pairs {
+		p := &pairs[i]
+		lines = append(lines, []string{p.A, p.B, p.Pool, strconv.FormatFloat(p.Hours, 'f', 4, 64)})
+	}
+	var text bytes.Buffer
+	err := csv.NewWriter(&text).WriteAll(lines)
+	if err == nil {
+		err = replace.Shared(name, 0o644, text.Bytes()) // it is for others to read
+	}
 	if err != nil {
 		return fmt.Errorf("-pairs: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"example.com/colloc/colloc/cmd/internal/burn"
+	"example.com/colloc/internal/replace"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/gonvml"
 	"example.com/colloc/profile"
@@ -94,7 +95,7 @@ func makeUp(fake, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return name, os.WriteFile(name, text, 0o644) //nolint:gosec // tasks of other users read it, too
+	return name, replace.Shared(name, 0o644, text) // tasks of other users read it, too
 }
 
 // Share lets tasks of all users use the GPUs: fake ones are files.

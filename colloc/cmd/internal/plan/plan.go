@@ -17,6 +17,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/internal/replace"
 	"example.com/colloc/packer"
 )
 
@@ -215,7 +216,7 @@ func (o *options) draw(a *answer) error {
 		if err := f.draw(&out, a); err != nil {
 			return err
 		}
-		if err := os.WriteFile(f.path, out.Bytes(), 0o644); err != nil {
+		if err := replace.Shared(f.path, 0o644, out.Bytes()); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -118,10 +119,11 @@ func (o *options) simulate(ctx context.Context, args []string, stdout, stderr io
 // leaves no half of one.
 func saveReport(o *options, s *study, args []string, outcomes []outcome) error {
 	command := "colloc simulate " + strings.Join(args, " ")
-	err := replace.File(o.html, func(f *os.File) error {
-		err := writeReport(f, "Policies on "+s.trace, s, command, summarise(outcomes))
-		return errors.Join(err, f.Chmod(0o644)) // a report is for others to read
-	})
+	var page bytes.Buffer
+	err := writeReport(&page, "Policies on "+s.trace, s, command, summarise(outcomes))
+	if err == nil {
+		err = replace.Shared(o.html, 0o644, page.Bytes()) // a report is for others to read
+	}
 	if err != nil {
 		return fmt.Errorf("-html: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/internal/replace"
 	"example.com/colloc/profile"
 )
 
@@ -125,10 +126,7 @@ func (b *Book) write(own []Run) error {
 	if err != nil || bytes.Equal(text, b.last) {
 		return err
 	}
-	if err = os.WriteFile(b.page+".new", text, 0o600); err == nil {
-		err = os.Rename(b.page+".new", b.page)
-	}
-	if err == nil {
+	if err = replace.Text(b.page, text); err == nil {
 		b.last = text
 	}
 	return err

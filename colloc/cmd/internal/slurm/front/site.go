@@ -5,7 +5,6 @@ import (
 	"embed"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/internal/replace"
 )
 
 //go:embed scripts
@@ -176,7 +176,7 @@ func (q *whole) write(out io.Writer) error {
 			return err
 		}
 		path := filepath.Join(q.scripts, name)
-		if err := os.WriteFile(path, text, 0o755); err != nil {
+		if err := replace.Shared(path, 0o755, text); err != nil {
 			return err
 		}
 		fmt.Fprintln(out, "written:", path)
