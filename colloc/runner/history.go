@@ -42,16 +42,16 @@ func (r *Runner) archive() {
 	if len(old) == 0 {
 		return
 	}
+	for _, e := range old { // before: who is killed in between looks at them again
+		for run := 1; run <= e.Runs; run++ {
+			supervise.Forget(r.stemOf(e, run))
+		}
+	}
 	if err := r.store.Archive(old, r.queue.Last); err != nil {
 		r.warn("history", nil, r.config.Noun+"s that are over stay in memory: the history cannot be written: "+err.Error())
 		return
 	}
 	r.queue.Remove(old)
-	for _, e := range old {
-		for run := 1; run <= e.Runs; run++ {
-			supervise.Forget(r.stemOf(e, run))
-		}
-	}
 }
 
 // recall takes tasks back from the history, in one transaction; those that are not there

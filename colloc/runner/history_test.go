@@ -194,6 +194,9 @@ func TestHistoryFull(t *testing.T) {
 	limitFiles(t, 0)
 	g.archive()
 	limitFiles(t, math.MaxUint64)
+	if left, _ := filepath.Glob(filepath.Join(g.dir, "runs-1", "*.exit")); len(left) != 1 { // the pattern is right
+		t.Errorf("files of runs are left: %q; one who is killed when the history is written would never remove them", left)
+	}
 	if len(g.pending) != 1 || !strings.Contains(g.pending[0].Text, "stay in memory: the history cannot be written: ") || len(g.queue.Entries) != fewestOld+1 {
 		t.Errorf("%d tasks are in memory, told is %+v", len(g.queue.Entries), g.pending)
 	}

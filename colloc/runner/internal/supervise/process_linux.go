@@ -301,14 +301,22 @@ func FreePort(first int, taken map[int]bool) int {
 	return 0
 }
 
-// FreeSpace is what a user may still write to the disk of a folder; false if that
-// is not known.
+// FreeSpace is what a user may still write to the disk of a folder, which is nothing where
+// no more files can be made; false if that is not known.
 func FreeSpace(dir string) (profile.Bytes, bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil || s.Blocks == 0 {
 		return 0, false
 	}
-	return profile.BytesOf(float64(s.Bavail) * float64(s.Bsize)), true
+	return spaceOf(&s), true
+}
+
+func spaceOf(s *syscall.Statfs_t) profile.Bytes {
+	const files = 64 // for a few runs; a disk that counts none has no total
+	if s.Files > 0 && s.Ffree < files {
+		return 0
+	}
+	return profile.BytesOf(float64(s.Bavail) * float64(s.Bsize))
 }
 
 func signalName(number int) string { return syscall.Signal(number).String() }

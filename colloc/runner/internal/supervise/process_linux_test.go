@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/colloc/internal/testbed"
+	"example.com/colloc/profile"
 )
 
 // sleeper starts a process in a session of its own, or in that of a shell.
@@ -318,4 +319,16 @@ func TestKillRestWaits(t *testing.T) {
 	}
 	_ = syscall.PtraceDetach(pid) // it ends now
 	<-returned
+}
+
+// TestSpaceOf: a disk without room for files has none for anything, unless it does not count them.
+func TestSpaceOf(t *testing.T) {
+	for _, tt := range []struct {
+		files, free uint64
+		want        profile.Bytes
+	}{{1000, 500, 40 << 10}, {1000, 64, 40 << 10}, {1000, 63, 0}, {1000, 0, 0}, {0, 0, 40 << 10}} {
+		if got := spaceOf(&syscall.Statfs_t{Blocks: 20, Bavail: 10, Bsize: 4 << 10, Files: tt.files, Ffree: tt.free}); got != tt.want {
+			t.Errorf("%d of %d files are free: %d bytes, want %d", tt.free, tt.files, got, tt.want)
+		}
+	}
 }
