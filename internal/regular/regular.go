@@ -60,12 +60,16 @@ func Read(path string, most int64) ([]byte, error) {
 	return Rest(f, most)
 }
 
-// Rest reads what is left of a file, of at most so many bytes, and closes it.
+// Rest reads what is left of a file, of at most so many bytes, and closes it. Of a file that has more nothing is read.
 func Rest(f *os.File, most int64) ([]byte, error) {
 	defer func() { _ = f.Close() }() // it was only read
+	longer := fmt.Errorf("%s: more than %d bytes", f.Name(), most)
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		return nil, longer
+	}
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s: more than %d bytes", f.Name(), most)
+	if err == nil && int64(len(text)) > most { // it grew
+		err = longer
 	}
 	if err != nil {
 		return nil, err
