@@ -3,7 +3,6 @@ package slurm
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/internal/testbed"
 )
 
 func TestClientReads(t *testing.T) {
@@ -157,7 +157,7 @@ func program(t *testing.T, name, code string) (bin string) {
 		t.Skip("the stand-ins are shell scripts")
 	}
 	bin = t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+code), 0o755); err != nil {
+	if err := testbed.Program(filepath.Join(bin, name), []byte("#!/bin/sh\n"+code)); err != nil {
 		t.Fatal(err)
 	}
 	return bin

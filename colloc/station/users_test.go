@@ -25,6 +25,7 @@ import (
 
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/internal/testbed"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -308,7 +309,7 @@ func (g *rig) binary(tb testing.TB) string {
 	}
 	text, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = os.WriteFile(path, text, 0o755) //nolint:gosec // others are to run it
+		err = testbed.Program(path, text)
 	}
 	if err = errors.Join(err, os.Chmod(path, 0o755)); err != nil { // whatever the umask
 		tb.Fatal(err)

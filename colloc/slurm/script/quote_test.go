@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"example.com/colloc/internal/testbed"
 	"example.com/colloc/profile"
 )
 
@@ -150,7 +151,7 @@ func (b *hostileBench) make(task Task, self string) {
 	b.t.Helper()
 	for _, err := range []error{
 		os.Symlink(self, task.Command[0]), os.Mkdir(filepath.Join(b.dir, task.Dir), 0o700),
-		os.MkdirAll(filepath.Join(b.dir, "bin"), 0o700), os.WriteFile(filepath.Join(b.dir, "bin", "srun"), []byte(stubSrun), 0o700),
+		os.MkdirAll(filepath.Join(b.dir, "bin"), 0o700), testbed.Program(filepath.Join(b.dir, "bin", "srun"), []byte(stubSrun)),
 	} {
 		if err != nil {
 			b.t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/internal/testbed"
 	"example.com/colloc/profile"
 )
 
@@ -67,7 +68,7 @@ func newBench(t *testing.T, job Job, env ...string) *bench {
 	}
 	b := &bench{t: t, dir: t.TempDir()}
 	for name, stub := range map[string]string{"srun": stubSrun, "scancel": stubScancel, "nvidia-cuda-mps-control": stubMPS, "job.sh": text} {
-		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(stub), 0o755); err != nil {
+		if err := testbed.Program(filepath.Join(b.dir, name), []byte(stub)); err != nil {
 			t.Fatal(err)
 		}
 	}

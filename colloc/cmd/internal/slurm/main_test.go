@@ -19,6 +19,7 @@ import (
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/colloc/taskfile"
+	"example.com/colloc/internal/testbed"
 	"example.com/colloc/profile"
 )
 
@@ -557,11 +558,11 @@ func TestPrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\ncat <<'END'\n"+string(out.Stdout)+"\nEND\n"), 0o755); err != nil {
+		if err := testbed.Program(filepath.Join(bin, name), []byte("#!/bin/sh\ncat <<'END'\n"+string(out.Stdout)+"\nEND\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(bin, "sbatch"), []byte("#!/bin/sh\ncat >>"+bin+"/scripts\necho 7\n"), 0o755); err != nil {
+	if err := testbed.Program(filepath.Join(bin, "sbatch"), []byte("#!/bin/sh\ncat >>"+bin+"/scripts\necho 7\n")); err != nil {
 		t.Fatal(err)
 	}
 	folder(t)

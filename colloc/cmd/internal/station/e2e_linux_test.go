@@ -13,6 +13,7 @@ import (
 
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/internal/testbed"
 	"example.com/colloc/nvmlx"
 )
 
@@ -173,7 +174,7 @@ func TestFakeForAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string][]byte{"gpus.json": []byte(`{"gpus": [{"name": "A100-40GB"}]}`), "colloc": text} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o700); err != nil { //nolint:gosec // it is a program
+		if err := testbed.Program(filepath.Join(dir, name), text); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station"
+	"example.com/colloc/internal/testbed"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/profile"
@@ -26,7 +27,7 @@ test -e control && ! test -e broken
 // jobs share in turns, and who starts the station is told.
 func TestBackground(t *testing.T) {
 	bin, dir := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, mps.Program), []byte(control), 0o700); err != nil {
+	if err := testbed.Program(filepath.Join(bin, mps.Program), []byte(control)); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
@@ -54,7 +55,7 @@ func TestBackground(t *testing.T) {
 	if o, c := at(nil); len(c.Mechanisms) > 0 || c.MPSPipeDir != nil || len(o.notes) != 1 || !strings.Contains(o.notes[0], "one user at a time") {
 		t.Errorf("without -share: %v, notes %q", c.Mechanisms, o.notes)
 	}
-	if err := os.WriteFile(filepath.Join(bin, mps.Program), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+	if err := testbed.Program(filepath.Join(bin, mps.Program), []byte("#!/bin/sh\nexit 1\n")); err != nil {
 		t.Fatal(err)
 	}
 	if o, c := at(both); !slices.Equal(c.Mechanisms, both[1:]) || len(o.notes) != 1 || !strings.Contains(o.notes[0], "in turns") {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc/station/notify"
+	"example.com/colloc/internal/testbed"
 )
 
 // People are told how jobs end, by a command and by a webhook, and nothing of what they
@@ -34,7 +35,7 @@ func TestNotify(t *testing.T) {
 		"tell":      "#!/bin/sh\ncat >>" + told + "\n",
 		"hook":      hook.URL + "\n", // others see the arguments
 	} {
-		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // it is a program
+		if err := testbed.Program(filepath.Join(l.dir, name), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

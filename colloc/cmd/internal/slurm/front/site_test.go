@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/internal/testbed"
 )
 
 // TestSite: a site is told on one page what to switch on, what its own past would have gained, and what could go wrong.
@@ -71,7 +72,7 @@ read -r command
 [ -e "$FAKE/runs" ] || exit 1
 [ "$command" != quit ] || { echo quit >>"$FAKE/calls"; rm "$FAKE/runs"; }
 `
-	if err := os.WriteFile(filepath.Join(dir, "nvidia-cuda-mps-control"), []byte(daemon), 0o755); err != nil {
+	if err := testbed.Program(filepath.Join(dir, "nvidia-cuda-mps-control"), []byte(daemon)); err != nil {
 		t.Fatal(err)
 	}
 	run := func(script string, job int, more ...string) {
