@@ -112,11 +112,11 @@ func run(args []string, out, log io.Writer) error {
 	}
 	if *list {
 		for _, s := range chosen {
-			fmt.Fprintf(out, "%s\t%s.csv\n", s.Name(), s.File())
+			fmt.Fprintf(out, "%s\t%s.csv\n", s.Name, s.File)
 		}
 		return nil
 	}
-	if err := checkFolder(*train, slices.ContainsFunc(chosen, func(s protocol.Set) bool { return folderOf(s, "") == "" })); err != nil {
+	if err := checkFolder(*train, slices.ContainsFunc(chosen, func(s protocol.Set) bool { return s.Folder == "" })); err != nil {
 		return err
 	}
 	if err := checkFolder(*test, false); err != nil {
@@ -163,10 +163,10 @@ func choose(names string, probes int, online bool) ([]protocol.Set, error) {
 	}
 	var known []string
 	for _, s := range all {
-		known = append(known, s.Name())
-		if wanted[s.Name()] {
+		known = append(known, s.Name)
+		if wanted[s.Name] {
 			chosen = append(chosen, s)
-			delete(wanted, s.Name())
+			delete(wanted, s.Name)
 		}
 	}
 	for name := range strings.SplitSeq(names, ",") {

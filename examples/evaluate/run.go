@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -62,20 +63,12 @@ func evaluate(chosen []protocol.Set, train, test string, log io.Writer) ([]line,
 	return lines, nil
 }
 
-// folderOf is where the rows to fit on lie: train, but for a set that has its own.
-func folderOf(s protocol.Set, train string) string {
-	if own, ok := s.(interface{ Folder() string }); ok {
-		return own.Folder()
-	}
-	return train
-}
-
 // evaluateFile opens a set's training file, if it is there, and scores the set.
 func evaluateFile(s protocol.Set, train, test string, log io.Writer) ([]line, error) {
-	train = folderOf(s, train)
-	fitted, err := s.Open(train, s.File())
+	train = cmp.Or(s.Folder, train)
+	fitted, err := s.Open(train, s.File)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv in %s\n", s.Name(), s.File(), train)
+		fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv in %s\n", s.Name, s.File, train)
 		return nil, nil
 	}
 	if err != nil {
@@ -89,12 +82,12 @@ func evaluateSet(s protocol.Set, train protocol.Table, test string, log io.Write
 	if test == "" {
 		return crossValidate(s, train, log)
 	}
-	bases, err := testFiles(test, s.File())
+	bases, err := testFiles(test, s.File)
 	if err != nil {
 		return nil, err
 	}
 	if len(bases) == 0 {
-		fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv or %s__*.csv in %s\n", s.Name(), s.File(), s.File(), test)
+		fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv or %s__*.csv in %s\n", s.Name, s.File, s.File, test)
 	}
 	var lines []line
 	for _, base := range bases {
@@ -106,12 +99,12 @@ func evaluateSet(s protocol.Set, train protocol.Table, test string, log io.Write
 		if _, after, ok := strings.Cut(base, "__"); ok {
 			split = after
 		}
-		results, err := unseen.Score(train, []protocol.Fold{{Train: count(train.Size()), Test: count(unseen.Size())}})
+		results, err := unseen.Score(train, []protocol.Fold{{Train: protocol.Whole(train.Size()), Test: protocol.Whole(unseen.Size())}})
 		if err != nil {
-			return nil, &failure{fmt.Errorf("%s: %s: %w", s.Name(), split, err)}
+			return nil, &failure{fmt.Errorf("%s: %s: %w", s.Name, split, err)}
 		}
 		for _, r := range results {
-			lines = append(lines, line{s.Name(), split, r})
+			lines = append(lines, line{s.Name, split, r})
 		}
 	}
 	return lines, nil
@@ -119,17 +112,17 @@ func evaluateSet(s protocol.Set, train protocol.Table, test string, log io.Write
 
 func crossValidate(s protocol.Set, t protocol.Table, log io.Writer) ([]line, error) {
 	var lines []line
-	for _, split := range protocol.SplitsOf(t) {
-		if _, own := t.(protocol.Splitter); !own && len(split.Folds) < 2 {
-			fmt.Fprintf(log, "evaluate: %s: split %s skipped: fewer than two folds\n", s.Name(), split.Name)
+	for _, split := range t.Splits() {
+		if split.Several && len(split.Folds) < 2 {
+			fmt.Fprintf(log, "evaluate: %s: split %s skipped: fewer than two folds\n", s.Name, split.Name)
 			continue
 		}
 		results, err := t.Score(t, split.Folds)
 		if err != nil {
-			return nil, &failure{fmt.Errorf("%s: %s: %w", s.Name(), split.Name, err)}
+			return nil, &failure{fmt.Errorf("%s: %s: %w", s.Name, split.Name, err)}
 		}
 		for _, r := range results {
-			lines = append(lines, line{s.Name(), split.Name, r})
+			lines = append(lines, line{s.Name, split.Name, r})
 		}
 	}
 	return lines, nil
@@ -154,13 +147,4 @@ func testFiles(folder, name string) ([]string, error) {
 	}
 	slices.Sort(bases)
 	return bases, nil
-}
-
-// count returns 0, 1, ..., n−1.
-func count(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
 }

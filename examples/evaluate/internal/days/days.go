@@ -16,17 +16,15 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Sets returns the sets of this package.
-func Sets() []protocol.Set { return []protocol.Set{daySet{}} }
+// Sets returns the sets of this package: AEGIS' days on three A100.
+func Sets() []protocol.Set {
+	set := protocol.NewSet("days_aegis", open)
+	set.File = "aegis/runs_a100"
+	return []protocol.Set{set}
+}
 
-// daySet is AEGIS' days on three A100.
-type daySet struct{}
-
-func (daySet) Name() string { return "days_aegis" }
-func (daySet) File() string { return "aegis/runs_a100" }
-
-// Open reads what lies beside base; trainings alone may lie with the rows to train on.
-func (daySet) Open(folder, base string) (protocol.Table, error) {
+// open reads what lies beside base; trainings alone may lie with the rows to train on.
+func open(folder, base string) (*dayTable, error) {
 	if _, err := os.Stat(filepath.Join(folder, base+".csv")); err != nil {
 		return nil, err
 	}
@@ -43,28 +41,15 @@ type dayTable struct {
 	days   []measured.Day
 }
 
-func (t *dayTable) Size() int           { return len(t.days) }
-func (t *dayTable) Family(i int) string { return t.days[i].Name }
-
-// Splits leaves out each day in turn, which changes nothing: nothing is fitted.
-func (t *dayTable) Splits() []protocol.Split {
-	var all protocol.Fold
-	for i := range t.days {
-		all.Test = append(all.Test, i)
-	}
-	return []protocol.Split{{Name: "day", Folds: []protocol.Fold{all}}}
-}
+func (t *dayTable) Size() int                { return len(t.days) }
+func (t *dayTable) Splits() []protocol.Split { return protocol.Unfitted("day", t.Size()) }
 
 // repetitions is how often each day is played, each time with lengths drawn anew.
 const repetitions = 20
 
 // Score plays every policy that ran, as it ran. Its errors are those of the mean over
 // repetitions; a prediction of the picture is a makespan or a mean completion time.
-func (t *dayTable) Score(from protocol.Table, _ []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(*dayTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t *dayTable) Score(train *dayTable, _ []protocol.Fold) ([]protocol.Result, error) {
 	days := t.days
 	if t != train { // trainings alone may be there
 		var err error

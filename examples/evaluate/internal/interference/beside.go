@@ -11,38 +11,16 @@ import (
 	"example.com/colloc/profile"
 )
 
-// besideSet is trainings beside a loaded server on one A100.
-type besideSet struct{}
+// besideTable is trainings beside a loaded server on one A100.
+type besideTable []dataset.BesideRow
 
-func (besideSet) Name() string { return "inference_beside_training" }
-func (besideSet) File() string { return "inference_beside_training" }
-
-func (s besideSet) Open(folder, base string) (protocol.Table, error) {
-	rows, err := protocol.OpenFile(folder, base, dataset.ReadBeside)
-	if err != nil {
-		return nil, err
-	}
-	t := &besideTable{}
-	for _, r := range rows {
-		if r.Excluded == "" {
-			t.rows = append(t.rows, r)
-		}
-	}
-	return t, nil
-}
-
-type besideTable struct{ rows []dataset.BesideRow }
-
-func (t *besideTable) Size() int           { return len(t.rows) }
-func (t *besideTable) Family(i int) string { return t.rows[i].Training.Spec.Model.Name }
+func (t besideTable) Size() int { return len(t) }
 
 // Splits leaves each training and each server out in turn.
-func (t *besideTable) Splits() []protocol.Split {
-	families := make([][]string, len(t.rows))
-	for i, r := range t.rows {
-		families[i] = []string{r.Training.Spec.Model.Name, r.Server.Spec.Model.Name}
-	}
-	return []protocol.Split{{Name: "family", Folds: predict.GroupFolds(families, 0)}}
+func (t besideTable) Splits() []protocol.Split {
+	return []protocol.Split{{Name: "family", Folds: protocol.LeaveOut(len(t), 0, func(i int) []string {
+		return []string{t[i].Training.Spec.Model.Name, t[i].Server.Spec.Model.Name}
+	})}}
 }
 
 // besideGuess is what a model says of a row: the speed of the training and the mean
@@ -52,19 +30,19 @@ type besideGuess struct{ speed, latency predict.Estimate }
 // besideModel is fitted to rows and asked about others.
 type besideModel struct {
 	name string
-	fit  func(train []*dataset.BesideRow) (func(r *dataset.BesideRow) (besideGuess, error), error)
+	fit  func(train []dataset.BesideRow) (func(r *dataset.BesideRow) (besideGuess, error), error)
 }
 
 func besideModels() []besideModel {
 	return []besideModel{
 		{"colloc", fitOurBeside},
-		{"proportional", func([]*dataset.BesideRow) (func(r *dataset.BesideRow) (besideGuess, error), error) {
+		{"proportional", func([]dataset.BesideRow) (func(r *dataset.BesideRow) (besideGuess, error), error) {
 			return func(r *dataset.BesideRow) (besideGuess, error) {
 				v := 1 / max(1, r.Training.Vector.Or(profile.MeanGPUBusy, 1)+r.Server.Vector.Or(profile.MeanGPUBusy, 1))
 				return besideGuess{predict.Estimate{Value: v}, predict.Estimate{Value: r.Alone.Seconds() / v}}, nil
 			}, nil
 		}},
-		{"mean", func(train []*dataset.BesideRow) (func(r *dataset.BesideRow) (besideGuess, error), error) {
+		{"mean", func(train []dataset.BesideRow) (func(r *dataset.BesideRow) (besideGuess, error), error) {
 			var speed, stretch, n [profile.Mechanisms]float64
 			for _, r := range train {
 				speed[r.Mechanism] += r.Speed
@@ -80,7 +58,7 @@ func besideModels() []besideModel {
 }
 
 // fitOurBeside is this library.
-func fitOurBeside([]*dataset.BesideRow) (func(r *dataset.BesideRow) (besideGuess, error), error) {
+func fitOurBeside([]dataset.BesideRow) (func(r *dataset.BesideRow) (besideGuess, error), error) {
 	m, err := pretrained.Interference()
 	if err != nil {
 		return nil, err
@@ -95,63 +73,39 @@ func fitOurBeside([]*dataset.BesideRow) (func(r *dataset.BesideRow) (besideGuess
 	}, nil
 }
 
-func (t *besideTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(*besideTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t besideTable) Score(train besideTable, folds []protocol.Fold) ([]protocol.Result, error) {
 	var out []protocol.Result
 	for _, m := range besideModels() {
-		var score [2]besideScore // of turns and of MPS
+		var speed, latency [2]protocol.Tally // of turns and of MPS
 		r := protocol.Result{Model: m.name}
 		for _, f := range folds {
-			var rows []*dataset.BesideRow
-			for _, i := range f.Train {
-				rows = append(rows, &train.rows[i])
-			}
-			guess, err := m.fit(rows)
+			guess, err := m.fit(protocol.Select(train, f.Train))
 			if err != nil {
 				return nil, err
 			}
 			for _, i := range f.Test {
-				row := &t.rows[i]
+				row := &t[i]
 				g, err := guess(row)
 				if err != nil {
 					return nil, err
 				}
 				r.N++
-				by := &score[0]
+				by := 0
 				if row.Mechanism == profile.MPS {
-					by = &score[1]
+					by = 1
 				}
-				by.add(row, &g)
+				seen := row.Latency.Seconds()
+				speed[by].Estimate(0, "", row.Speed, g.speed)
+				latency[by].Add(0, "", g.latency.Lo <= seen && seen <= g.latency.Hi, math.Abs(g.latency.Value/seen-1))
 			}
 		}
 		for k, name := range [2]string{"turns", "mps"} {
-			s := &score[k]
-			n := max(1, s.n)
-			r.Add("mae_"+name, s.speed/n)
-			r.Add("latency_off_pct_"+name, 100*s.latency/n)
-			r.Add("coverage_pct_"+name, 100*s.inside/n) // 0 for the baselines, which promise nothing
-			r.Add("latency_coverage_pct_"+name, 100*s.latencyInside/n)
+			r.Add("mae_"+name, speed[k].Mean())
+			r.Add("latency_off_pct_"+name, 100*latency[k].Mean())
+			r.Add("coverage_pct_"+name, 100*speed[k].Cover()) // 0 for the baselines, which promise nothing
+			r.Add("latency_coverage_pct_"+name, 100*latency[k].Cover())
 		}
 		out = append(out, r)
 	}
 	return out, nil
-}
-
-// besideScore sums up errors of one mechanism.
-type besideScore struct{ n, speed, latency, inside, latencyInside float64 }
-
-func (s *besideScore) add(row *dataset.BesideRow, g *besideGuess) {
-	s.n++
-	s.speed += math.Abs(g.speed.Value - row.Speed)
-	seen := row.Latency.Seconds()
-	s.latency += math.Abs(g.latency.Value/seen - 1)
-	if g.speed.Lo <= row.Speed && row.Speed <= g.speed.Hi {
-		s.inside++
-	}
-	if g.latency.Lo <= seen && seen <= g.latency.Hi {
-		s.latencyInside++
-	}
 }

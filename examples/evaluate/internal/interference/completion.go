@@ -164,9 +164,9 @@ func (t *lowRank) solve(at int, own bool) error {
 func (c completion) guess(r *dataset.SpeedRow, g *pairGuess) error {
 	o := &r.Observation
 	for i := range o.Set {
-		g.speed[i] = 1
+		g.said[i].Value = 1
 		if t := c[tableOf(o)]; t != nil {
-			g.speed[i] = t.speed(o.Set[i], o.Set[1-i])
+			g.said[i].Value = t.speed(o.Set[i], o.Set[1-i])
 		}
 	}
 	return nil

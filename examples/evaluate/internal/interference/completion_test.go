@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
@@ -42,14 +43,14 @@ func TestCompletionFillsGaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, s := range r.Observation.Speeds {
-			if want := s.Or(0); math.Abs(g.speed[i]-want) > 0.03 {
-				t.Errorf("%s beside %s: %.3f, want %.3f", r.Observation.Set[i].Spec.Model.Name, r.Observation.Set[1-i].Spec.Model.Name, g.speed[i], want)
+			if want := s.Or(0); math.Abs(g.said[i].Value-want) > 0.03 {
+				t.Errorf("%s beside %s: %.3f, want %.3f", r.Observation.Set[i].Spec.Model.Name, r.Observation.Set[1-i].Spec.Model.Name, g.said[i].Value, want)
 			}
 		}
 	}
 	stranger := dataset.SpeedRow{Observation: interference.Observation{Mechanism: profile.MPS, Set: []*profile.Profile{tasks[0], tasks[1]}}}
 	var g pairGuess
-	if err := c.guess(&stranger, &g); err != nil || g.speed != [2]float64{1, 1} {
-		t.Errorf("a mechanism that was never profiled: %v, %v", g.speed, err)
+	if err := c.guess(&stranger, &g); err != nil || g.said != [2]predict.Estimate{{Value: 1}, {Value: 1}} {
+		t.Errorf("a mechanism that was never profiled: %v, %v", g.said, err)
 	}
 }

@@ -12,34 +12,18 @@ import (
 	"example.com/colloc/profile"
 )
 
-// disturbedSet asks what false measurements cost that are learned of a family left out: one
-// speed beside some honest co-runs, and many before as many honest ones.
-type disturbedSet struct{ onlineSet }
-
 // DisturbedSets are sets of pairs of which some are told false. They take minutes.
 func DisturbedSets() []protocol.Set {
 	var out []protocol.Set
 	for _, title := range []string{"interference_lucid", "interference_gavel"} {
-		out = append(out, disturbedSet{onlineSet{speedSet{title, 0, dataset.ReadSpeed}}})
+		out = append(out, setOf(title, "_disturbed", func(t speedTable) *disturbedTable { return &disturbedTable{onlineTable{t}} }))
 	}
 	return out
 }
 
-func (s disturbedSet) Name() string { return s.title + "_disturbed" }
-
-func (s disturbedSet) Open(folder, base string) (protocol.Table, error) {
-	t, err := s.onlineSet.Open(folder, base)
-	if err != nil {
-		return nil, err
-	}
-	online, ok := t.(*onlineTable)
-	if !ok {
-		return nil, fmt.Errorf("%s is no table to learn from", base)
-	}
-	return &disturbedTable{online}, nil
-}
-
-type disturbedTable struct{ *onlineTable }
+// disturbedTable asks what false measurements cost that are learned of a family left out: one
+// speed beside some honest co-runs, and many before as many honest ones.
+type disturbedTable struct{ onlineTable }
 
 // lies are the false speeds of one task, lieAfter the honest co-runs that it comes after,
 // drifts what all speeds are multiplied by for driftRuns co-runs of a fold.
@@ -51,11 +35,7 @@ var (
 
 const driftRuns = 64
 
-func (t *disturbedTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(*disturbedTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t *disturbedTable) Score(train *disturbedTable, folds []protocol.Fold) ([]protocol.Result, error) {
 	var honest, lied [len(lieAfter)][len(lies)]errorSum
 	var mended [len(drifts) + 1]errorSum // the last is of honest ones alone
 	for k, f := range folds {
@@ -63,7 +43,7 @@ func (t *disturbedTable) Score(from protocol.Table, folds []protocol.Fold) ([]pr
 		if err != nil {
 			return nil, err
 		}
-		fold := &disturbedFold{t.onlineTable, m, driftRuns, f.Test, rand.New(rand.NewPCG(protocol.Seed, 8+uint64(k))).Perm(len(f.Test))}
+		fold := &disturbedFold{t, m, driftRuns, f.Test, rand.New(rand.NewPCG(protocol.Seed, 8+uint64(k))).Perm(len(f.Test))}
 		if err := fold.lies(&honest, &lied); err != nil {
 			return nil, err
 		}
@@ -99,7 +79,7 @@ func (s *errorSum) mean() float64 { return s.off / max(1, s.n) }
 
 // disturbedFold is a family that was left out.
 type disturbedFold struct {
-	*onlineTable
+	*disturbedTable
 	model *interference.Predictor // which has not seen it
 	drift int                     // how many co-runs drift
 	test  []int
@@ -188,7 +168,7 @@ func (f *disturbedFold) score(runs []interference.Observation, from int, to *err
 		for j, s := range row.Observation.Speeds {
 			if v, ok := s.Get(); ok {
 				to.n++
-				to.off += math.Abs(v - g.speed[j])
+				to.off += math.Abs(v - g.said[j].Value)
 			}
 		}
 	}

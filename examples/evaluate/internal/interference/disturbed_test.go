@@ -26,7 +26,7 @@ func madeFold(t *testing.T) *disturbedFold {
 		}
 		tasks = append(tasks, &p)
 	}
-	f := &disturbedFold{onlineTable: &onlineTable{&speedTable{}}, drift: 6}
+	f := &disturbedFold{disturbedTable: &disturbedTable{}, drift: 6}
 	var known []interference.Observation
 	for i, a := range tasks {
 		for _, b := range tasks[:i] {

@@ -103,7 +103,7 @@ func (d *draw) guesses(t *speedTable, pairs []pairGuess) pairTable {
 	rng := rand.New(rand.NewPCG(protocol.Seed, 6+d.seed))
 	for _, p := range pairs {
 		if o := &t.rows[p.row].Observation; p.fold == d.fold && o.GPU == d.gpu {
-			guess.put(o.Set[0], o.Set[1], p.speed[0]+tieBreak*rng.Float64(), p.speed[1])
+			guess.put(o.Set[0], o.Set[1], p.said[0].Value+tieBreak*rng.Float64(), p.said[1].Value)
 		}
 	}
 	return guess

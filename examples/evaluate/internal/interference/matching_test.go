@@ -3,6 +3,7 @@ package interference
 import (
 	"testing"
 
+	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
@@ -26,7 +27,7 @@ func madePairs() (*speedTable, []pairGuess) {
 			t.rows = append(t.rows, dataset.SpeedRow{Observation: interference.Observation{
 				GPU: "K80", Set: []*profile.Profile{tasks[i], tasks[j]}, Speeds: []profile.Opt[float64]{profile.Some(v), profile.Some(v)},
 			}})
-			pairs = append(pairs, pairGuess{row: len(pairs), speed: [2]float64{0.7, 0.7}})
+			pairs = append(pairs, pairGuess{row: len(pairs), said: [2]predict.Estimate{{Value: 0.7}, {Value: 0.7}}})
 		}
 	}
 	return t, pairs
@@ -56,8 +57,8 @@ func TestMatchingWithinAFold(t *testing.T) {
 	for i := range pairs { // fold 1 knows the truth, fold 0 the opposite
 		wrong := pairs[i]
 		v, _ := table.rows[i].Observation.Speeds[0].Get()
-		wrong.speed = [2]float64{1 - v/2, 1 - v/2}
-		pairs[i].speed, pairs[i].fold = [2]float64{v, v}, 1
+		wrong.said = [2]predict.Estimate{{Value: 1 - v/2}, {Value: 1 - v/2}}
+		pairs[i].said, pairs[i].fold = [2]predict.Estimate{{Value: v}, {Value: v}}, 1
 		pairs = append(pairs, wrong)
 	}
 	for _, d := range table.draws(pairs, 2) {

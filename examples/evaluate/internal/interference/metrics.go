@@ -63,7 +63,7 @@ func (t *speedTable) picture(g *speedGuesses) protocol.Picture {
 	for _, guess := range g.pairs {
 		for i, s := range t.rows[guess.row].Observation.Speeds {
 			if v, ok := s.Get(); ok {
-				p.Points = append(p.Points, protocol.Point{Seen: v, Predicted: guess.speed[i], Covered: v >= guess.lo[i] && v <= guess.hi[i]})
+				p.Points = append(p.Points, protocol.Point{Seen: v, Predicted: guess.said[i].Value, Covered: v >= guess.said[i].Lo && v <= guess.said[i].Hi})
 			}
 		}
 	}
@@ -73,24 +73,17 @@ func (t *speedTable) picture(g *speedGuesses) protocol.Picture {
 // errors are the metrics of single speeds, on one GPU or, with "", on all.
 func (t *speedTable) errors(g *speedGuesses, gpu string) (protocol.Result, error) {
 	var seen, predicted []float64
-	var covered float64
-	inFolds := protocol.ByFold{}
+	var all protocol.Tally
 	for _, p := range g.pairs {
 		o := &t.rows[p.row].Observation
 		if gpu != "" && o.GPU != gpu {
 			continue
 		}
-		for i := range p.speed {
-			v, ok := o.Speeds[i].Get()
-			if !ok {
-				continue
+		for i, e := range p.said {
+			if v, ok := o.Speeds[i].Get(); ok {
+				seen, predicted = append(seen, v), append(predicted, e.Value)
+				all.Add(p.fold, o.GPU, g.interval && v >= e.Lo && v <= e.Hi, math.Abs(v-e.Value))
 			}
-			seen, predicted = append(seen, v), append(predicted, p.speed[i])
-			inside := g.interval && v >= p.lo[i] && v <= p.hi[i]
-			if inside {
-				covered++
-			}
-			inFolds.Add(p.fold, o.GPU, inside, math.Abs(v-p.speed[i]))
 		}
 	}
 	r, err := predict.Score(seen, predicted, nil)
@@ -101,10 +94,10 @@ func (t *speedTable) errors(g *speedGuesses, gpu string) (protocol.Result, error
 	out.Add("mae", r.MAE)
 	out.Add("rmse", r.RMSE)
 	out.Add("r2", r.R2)
-	out.Add("coverage_pct", 100*covered/float64(max(1, r.N))) // 0 for the baselines, which promise nothing
-	out.Add("worst_coverage_pct", 100*inFolds.WorstCover())
-	out.Add("groups", float64(inFolds.Groups()))
-	median, worst := inFolds.Off()
+	out.Add("coverage_pct", 100*all.Cover()) // 0 for the baselines, which promise nothing
+	out.Add("worst_coverage_pct", 100*all.WorstCover())
+	out.Add("groups", float64(all.Groups()))
+	median, worst := all.FoldErrors()
 	out.Add("median_group_mae", median)
 	out.Add("worst_group_mae", worst)
 	return out, nil

@@ -51,9 +51,7 @@ type collocModel struct {
 func (m *collocModel) guess(r *dataset.SpeedRow, g *pairGuess) (err error) {
 	o := &r.Observation
 	m.buf, err = m.model.Ratios(&o.Set[0].GPU, o.Mechanism, o.Set, m.buf[:0])
-	for i, e := range m.buf {
-		g.speed[i], g.lo[i], g.hi[i] = e.Value, e.Lo, e.Hi
-	}
+	copy(g.said[:], m.buf)
 	return err
 }
 
@@ -66,7 +64,7 @@ func (proportional) guess(r *dataset.SpeedRow, g *pairGuess) error {
 	for _, p := range r.Observation.Set {
 		use += p.Vector.Or(profile.MeanGPUBusy, 1)
 	}
-	g.speed = [2]float64{1 / max(1, use), 1 / max(1, use)}
+	g.both(1 / max(1, use))
 	return nil
 }
 
@@ -94,7 +92,7 @@ func (m meanSpeed) guess(r *dataset.SpeedRow, g *pairGuess) error {
 	if !ok {
 		v = m[""]
 	}
-	g.speed = [2]float64{v, v}
+	g.both(v)
 	return nil
 }
 
@@ -106,6 +104,6 @@ type randomPairing struct {
 
 func (m *randomPairing) guess(r *dataset.SpeedRow, g *pairGuess) error {
 	err := m.meanSpeed.guess(r, g)
-	g.speed[0] += 0.001 * m.rng.Float64()
+	g.said[0].Value += 0.001 * m.rng.Float64()
 	return err
 }

@@ -2,7 +2,6 @@ package interference
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -12,34 +11,28 @@ import (
 	"example.com/colloc/profile"
 )
 
-// OnlineSets are sets of pairs to learn from.
+// OnlineSets are sets of pairs to learn from: how fast do models learn of a family that
+// was left out?
 func OnlineSets() []protocol.Set {
 	var out []protocol.Set
 	for _, title := range []string{"interference_lucid", "interference_gavel", "interference_mps"} {
-		out = append(out, onlineSet{speedSet{title, 0, dataset.ReadSpeed}})
+		out = append(out, setOf(title, "_online", func(t speedTable) *onlineTable { return &onlineTable{t} }))
 	}
 	return out
 }
 
-// onlineSet asks how fast models learn of a family that was left out.
-type onlineSet struct{ speedSet }
-
-func (s onlineSet) Name() string { return s.title + "_online" }
-
-func (s onlineSet) Open(folder, base string) (protocol.Table, error) {
-	t, err := s.speedSet.Open(folder, base)
-	if err != nil {
-		return nil, err
-	}
-	speeds, ok := t.(*speedTable)
-	if !ok {
-		return nil, fmt.Errorf("%s is no table of pairs", base)
-	}
-	return &onlineTable{speeds}, nil
+// setOf is a set of what is made of the pairs of a file.
+func setOf[T protocol.Rows[T]](file, suffix string, of func(t speedTable) T) protocol.Set {
+	s := protocol.NewSet(file+suffix, func(folder, base string) (T, error) {
+		t, err := openPairs(folder, base, dataset.ReadSpeed)
+		return of(t), err
+	})
+	s.File = file
+	return s
 }
 
 // onlineTable is one file of pairs.
-type onlineTable struct{ *speedTable }
+type onlineTable struct{ speedTable }
 
 func (t *onlineTable) Splits() []protocol.Split {
 	return []protocol.Split{{Name: "family", Folds: t.touching()}}
@@ -55,11 +48,7 @@ const (
 	onlineKnown  = 9 // and of others
 )
 
-func (t *onlineTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(*onlineTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t *onlineTable) Score(train *onlineTable, folds []protocol.Fold) ([]protocol.Result, error) {
 	var results []protocol.Result
 	for _, l := range learners() {
 		r, err := t.learned(train, &l, folds)
@@ -74,10 +63,7 @@ func (t *onlineTable) Score(from protocol.Table, folds []protocol.Fold) ([]proto
 // learned scores one learner over all folds.
 func (t *onlineTable) learned(train *onlineTable, l *learner, folds []protocol.Fold) (protocol.Result, error) {
 	r := protocol.Result{Model: l.name}
-	var after [len(onlineAfter)]learnedAfter
-	for at := range after {
-		after[at].inFolds = protocol.ByFold{}
-	}
+	var after [len(onlineAfter)]protocol.Tally
 	var regret, runs float64
 	for k, f := range folds {
 		obs := train.observations(f.Train)
@@ -97,14 +83,14 @@ func (t *onlineTable) learned(train *onlineTable, l *learner, folds []protocol.F
 			}
 		}
 	}
-	r.N = int(after[0].n)
+	r.N = int(after[0].Rows)
 	for at, k := range onlineAfter {
-		if a := &after[at]; a.n > 0 {
-			r.Add(fmt.Sprintf("mae_after_%d", k), a.off/a.n)
-			if a.width > 0 {
-				r.Add(fmt.Sprintf("cover_after_%d", k), a.inside/a.n)
-				r.Add(fmt.Sprintf("worst_cover_after_%d", k), a.inFolds.WorstCover())
-				r.Add(fmt.Sprintf("width_after_%d", k), a.width/a.n)
+		if a := &after[at]; a.Rows > 0 {
+			r.Add(fmt.Sprintf("mae_after_%d", k), a.Mean())
+			if a.Width > 0 {
+				r.Add(fmt.Sprintf("cover_after_%d", k), a.Cover())
+				r.Add(fmt.Sprintf("worst_cover_after_%d", k), a.WorstCover())
+				r.Add(fmt.Sprintf("width_after_%d", k), a.Span())
 			}
 		}
 	}
@@ -112,15 +98,9 @@ func (t *onlineTable) learned(train *onlineTable, l *learner, folds []protocol.F
 	return r, nil
 }
 
-// learnedAfter is how good a learner is after some co-runs.
-type learnedAfter struct {
-	n, off, inside, width float64
-	inFolds               protocol.ByFold
-}
-
 // curve adds the errors on the pairs of a fold that are not seen yet, after so many
 // as onlineAfter says.
-func (t *onlineTable) curve(l *learner, obs []interference.Observation, f protocol.Fold, k int, to *[len(onlineAfter)]learnedAfter) error {
+func (t *onlineTable) curve(l *learner, obs []interference.Observation, f protocol.Fold, k int, to *[len(onlineAfter)]protocol.Tally) error {
 	m, err := l.fit(obs)
 	if err != nil {
 		return err
@@ -149,24 +129,12 @@ func (t *onlineTable) curve(l *learner, obs []interference.Observation, f protoc
 			}
 			for j, s := range row.Observation.Speeds {
 				if v, ok := s.Get(); ok {
-					to[at].add(v, &g, j, k, row.Observation.GPU)
+					to[at].Estimate(k, row.Observation.GPU, v, g.said[j])
 				}
 			}
 		}
 	}
 	return nil
-}
-
-// add scores what was said of task j of a pair.
-func (a *learnedAfter) add(seen float64, g *pairGuess, j, fold int, gpu string) {
-	off, inside := math.Abs(seen-g.speed[j]), g.lo[j] <= seen && seen <= g.hi[j]
-	a.n++
-	a.off += off
-	a.width += g.hi[j] - g.lo[j]
-	if inside {
-		a.inside++
-	}
-	a.inFolds.Add(fold, gpu, inside, off)
 }
 
 // regret lets a model pair tasks of the family with others and learn from what it
@@ -231,7 +199,7 @@ func (d *draw) ask(m speedModel, rows map[[2]*profile.Profile]*dataset.SpeedRow)
 			x, _ := o.Speeds[0].Get()
 			y, _ := o.Speeds[1].Get()
 			d.truth.put(o.Set[0], o.Set[1], x, y)
-			guess.put(o.Set[0], o.Set[1], g.speed[0]+tieBreak*ties.Float64(), g.speed[1])
+			guess.put(o.Set[0], o.Set[1], g.said[0].Value+tieBreak*ties.Float64(), g.said[1].Value)
 		}
 	}
 	return guess, nil

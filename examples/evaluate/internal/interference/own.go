@@ -3,7 +3,6 @@ package interference
 import (
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
 	"strings"
 
@@ -16,29 +15,19 @@ import (
 )
 
 // OwnSet is a table of somebody's own co-runs, in the layout of [dataset.ReadCoRuns], at
-// a path of its own.
-type OwnSet string
-
-// Name is the name of the file.
-func (s OwnSet) Name() string { return strings.TrimSuffix(filepath.Base(string(s)), ".csv") }
-
-// File is the same: test files have its name.
-func (s OwnSet) File() string { return s.Name() }
-
-// Folder is where the file lies.
-func (s OwnSet) Folder() string { return filepath.Dir(string(s)) }
-
-// Open implements [protocol.Set].
-func (s OwnSet) Open(folder, base string) (protocol.Table, error) {
-	rows, err := protocol.OpenFile(folder, base, dataset.ReadCoRuns)
-	return ownTable(rows), err
+// a path of its own; its name is that of the file.
+func OwnSet(path string) protocol.Set {
+	s := protocol.NewSet(strings.TrimSuffix(filepath.Base(path), ".csv"), func(folder, base string) (ownTable, error) {
+		return protocol.OpenFile(folder, base, dataset.ReadCoRuns)
+	})
+	s.Folder = filepath.Dir(path)
+	return s
 }
 
 // ownTable is one table of co-runs.
 type ownTable []interference.Observation
 
-func (t ownTable) Size() int           { return len(t) }
-func (t ownTable) Family(i int) string { return t.families(i)[0] }
+func (t ownTable) Size() int { return len(t) }
 
 // families are the groups of a row, its models' names where it has none.
 func (t ownTable) families(i int) []string {
@@ -54,20 +43,15 @@ func (t ownTable) families(i int) []string {
 
 // Splits deals co-runs at random and leaves out all that touch a family.
 func (t ownTable) Splits() []protocol.Split {
-	families := make([][]string, len(t))
-	for i := range t {
-		families[i] = t.families(i)
+	return []protocol.Split{
+		{Name: "random", Folds: protocol.RandomFolds(len(t))},
+		{Name: "family", Folds: protocol.LeaveOut(len(t), protocol.FamilyLimit, t.families)},
 	}
-	return []protocol.Split{{Name: "random", Folds: protocol.RandomFolds(len(t))}, {Name: "family", Folds: predict.GroupFolds(families, protocol.FamilyLimit)}}
 }
 
 // Score compares what own rows teach, with and without the pretrained model, and what
 // that says without any.
-func (t ownTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(ownTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t ownTable) Score(train ownTable, folds []protocol.Fold) ([]protocol.Result, error) {
 	before, err := pretrained.Interference()
 	if err != nil {
 		return nil, err
@@ -119,14 +103,9 @@ func inProportion(_ *profile.GPUModel, _ profile.Mechanism, set []*profile.Profi
 // score scores one model over all folds.
 func (t ownTable) score(train ownTable, name string, folds []protocol.Fold, fit func(rows []interference.Observation) (ratios, error)) (protocol.Result, error) {
 	out := protocol.Result{Model: name}
-	inFolds := protocol.ByFold{}
-	var off, covered, width float64
+	var all protocol.Tally
 	for k, f := range folds {
-		rows := make([]interference.Observation, len(f.Train))
-		for at, i := range f.Train {
-			rows[at] = train[i]
-		}
-		ask, err := fit(rows)
+		ask, err := fit(protocol.Select(train, f.Train))
 		if err != nil {
 			return out, err
 		}
@@ -137,28 +116,19 @@ func (t ownTable) score(train ownTable, name string, folds []protocol.Fold, fit 
 				return out, fmt.Errorf("co-run %d: %w", i, err)
 			}
 			for at, e := range said {
-				v, ok := o.Speeds[at].Get()
-				if !ok {
-					continue
-				}
-				inside := e.Lo <= v && v <= e.Hi
-				inFolds.Add(k, o.GPU, inside, math.Abs(v-e.Value))
-				out.N++
-				off += math.Abs(v - e.Value)
-				width += e.Hi - e.Lo
-				if inside {
-					covered++
+				if v, ok := o.Speeds[at].Get(); ok {
+					out.N++
+					all.Estimate(k, o.GPU, v, e)
 				}
 			}
 		}
 	}
-	n := float64(max(1, out.N))
-	median, worst := inFolds.Off()
-	out.Add("mae", off/n)
+	median, worst := all.FoldErrors()
+	out.Add("mae", all.Mean())
 	out.Add("median_group_mae", median)
 	out.Add("worst_group_mae", worst)
-	out.Add("coverage_pct", 100*covered/n)
-	out.Add("worst_coverage_pct", 100*inFolds.WorstCover())
-	out.Add("width", width/n)
+	out.Add("coverage_pct", 100*all.Cover())
+	out.Add("worst_coverage_pct", 100*all.WorstCover())
+	out.Add("width", all.Span())
 	return out, nil
 }

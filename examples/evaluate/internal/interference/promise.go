@@ -24,8 +24,9 @@ func (k *kept) add(o *kept) {
 
 // lowered is a guess of which a part of the way to the lower end is taken off.
 func (g pairGuess) lowered(caution float64) pairGuess {
-	for i := range g.speed { // g is a copy
-		g.speed[i] -= caution * max(0, g.speed[i]-g.lo[i])
+	for i := range g.said { // g is a copy
+		e := &g.said[i]
+		e.Value -= caution * max(0, e.Value-e.Lo)
 	}
 	return g
 }

@@ -7,11 +7,7 @@ import (
 	"example.com/colloc/examples/evaluate/internal/protocol"
 )
 
-func (t *speedTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(*speedTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t *speedTable) Score(train *speedTable, folds []protocol.Fold) ([]protocol.Result, error) {
 	var all [len(modelNames)]speedGuesses
 	for i, name := range modelNames {
 		all[i] = speedGuesses{model: name, interval: name == "colloc"}
@@ -51,13 +47,13 @@ func (t *speedTable) Score(from protocol.Table, folds []protocol.Fold) ([]protoc
 // rows do not have, drawn from the fold, and returns the rows left to score.
 func (t *speedTable) probe(train *speedTable, f protocol.Fold, k int, model speedModel) ([]int, error) {
 	ours, ok := model.(*collocModel)
-	if !ok || t.set.probes < 1 {
+	if !ok || t.probes < 1 {
 		return f.Test, nil
 	}
 	known := make(map[string]int)
 	for _, i := range f.Train {
 		for _, p := range train.rows[i].Observation.Set {
-			known[p.GPU.Name+p.Spec.Type()] = t.set.probes
+			known[p.GPU.Name+p.Spec.Type()] = t.probes
 		}
 	}
 	used := make(map[int]bool)
@@ -66,7 +62,7 @@ func (t *speedTable) probe(train *speedTable, f protocol.Fold, k int, model spee
 		o := &t.rows[f.Test[at]].Observation
 		wanted := false
 		for _, p := range o.Set {
-			wanted = wanted || known[p.GPU.Name+p.Spec.Type()] < t.set.probes
+			wanted = wanted || known[p.GPU.Name+p.Spec.Type()] < t.probes
 		}
 		if !wanted {
 			continue

@@ -5,63 +5,59 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict"
+
+	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict/dataset"
 )
 
-// speedSet is a set of measured pairs of tasks on one GPU.
-type speedSet struct {
-	title string
-	// probes is how many co-runs of each new task are observed before scoring.
-	probes int
-	read   func(file string, r io.Reader) ([]dataset.SpeedRow, error)
-}
-
 // Sets are the sets of pairs; probes is how many co-runs of each new task are observed before scoring.
 func Sets(probes int) []protocol.Set {
+	pairs := func(title string, read reader) protocol.Set {
+		return protocol.NewSet(title, func(folder, base string) (*speedTable, error) {
+			t, err := openPairs(folder, base, read)
+			t.probes = probes
+			return &t, err
+		})
+	}
+	sets := protocol.NewSet("sets_aegis", openTrials)
+	sets.File = "aegis/sets_a100"
 	return []protocol.Set{
-		speedSet{"interference_lucid", probes, dataset.ReadSpeed},
-		speedSet{"interference_gavel", probes, dataset.ReadSpeed},
-		speedSet{"interference_mps", probes, dataset.ReadSpeed},
-		speedSet{"interference_measured", probes, dataset.ReadMeasured}, // a table of examples/measure
-		besideSet{},
-		trialSet{},
+		pairs("interference_lucid", dataset.ReadSpeed),
+		pairs("interference_gavel", dataset.ReadSpeed),
+		pairs("interference_mps", dataset.ReadSpeed),
+		pairs("interference_measured", dataset.ReadMeasured), // a table of examples/measure
+		protocol.NewSet("inference_beside_training", func(folder, base string) (besideTable, error) {
+			return protocol.OpenFile(folder, base, dataset.ReadBeside, func(r dataset.BesideRow) bool { return r.Excluded != "" })
+		}),
+		sets,
 	}
 }
 
-func (s speedSet) Name() string { return s.title }
-func (s speedSet) File() string { return s.title }
+// reader reads measured pairs.
+type reader func(file string, r io.Reader) ([]dataset.SpeedRow, error)
 
-func (s speedSet) Open(folder, base string) (protocol.Table, error) {
-	rows, err := protocol.OpenFile(folder, base, s.read)
-	if err != nil {
-		return nil, err
-	}
-	t := &speedTable{set: s}
-	for _, r := range rows {
-		if r.Excluded == "" {
-			t.rows = append(t.rows, r)
-			if !slices.Contains(t.gpus, r.Observation.GPU) {
-				t.gpus = append(t.gpus, r.Observation.GPU)
-			}
-		}
-	}
-	slices.Sort(t.gpus)
-	return t, nil
-}
-
-// speedTable is one file of pairs.
+// speedTable is one file of measured pairs of tasks on one GPU.
 type speedTable struct {
-	set  speedSet
 	rows []dataset.SpeedRow
 	gpus []string
+	// probes is how many co-runs of each new task are observed before scoring.
+	probes int
 }
 
-func (t *speedTable) Size() int           { return len(t.rows) }
-func (t *speedTable) Family(i int) string { return t.rows[i].Observation.Groups[0] }
+func openPairs(folder, base string, read reader) (t speedTable, err error) {
+	t.rows, err = protocol.OpenFile(folder, base, read, func(r dataset.SpeedRow) bool { return r.Excluded != "" })
+	for _, r := range t.rows {
+		t.gpus = append(t.gpus, r.Observation.GPU)
+	}
+	slices.Sort(t.gpus)
+	t.gpus = slices.Compact(t.gpus)
+	return t, err
+}
 
-// splits deals pairs at random, leaves out all pairs that touch a family, and,
+func (t *speedTable) Size() int { return len(t.rows) }
+
+// Splits deals pairs at random, leaves out all pairs that touch a family, and,
 // for Gavel, keeps only 40 % of the pairs of each GPU for training.
 func (t *speedTable) Splits() []protocol.Split {
 	out := []protocol.Split{{Name: "random", Folds: protocol.RandomFolds(t.Size())}, {Name: "family", Folds: t.touching()}}
@@ -72,11 +68,7 @@ func (t *speedTable) Splits() []protocol.Split {
 }
 
 func (t *speedTable) touching() []protocol.Fold {
-	families := make([][]string, t.Size())
-	for i := range families {
-		families[i] = t.rows[i].Observation.Groups
-	}
-	return predict.GroupFolds(families, 0)
+	return protocol.LeaveOut(t.Size(), 0, func(i int) []string { return t.rows[i].Observation.Groups })
 }
 
 // profiled trains on a share of the pairs and scores the rest.
@@ -91,11 +83,12 @@ func (t *speedTable) profiled(share float64) []protocol.Fold {
 
 // pairGuess is what one model says of one pair of the scored table.
 type pairGuess struct {
-	row    int
-	fold   int
-	speed  [2]float64
-	lo, hi [2]float64
+	row, fold int
+	said      [2]predict.Estimate // without an interval but of this library
 }
+
+// both says the same of both tasks.
+func (g *pairGuess) both(v float64) { g.said[0].Value, g.said[1].Value = v, v }
 
 // speedGuesses collects what one model says.
 type speedGuesses struct {

@@ -14,13 +14,13 @@ import (
 	"example.com/colloc/profile"
 )
 
-// trialSet is AEGIS' sets of four and five trainings on one A100.
-type trialSet struct{}
+// trialTable is AEGIS' sets of four and five trainings on one A100.
+type trialTable struct {
+	trials []dataset.TrialRow
+	solo   []dataset.SoloRow
+}
 
-func (trialSet) Name() string { return "sets_aegis" }
-func (trialSet) File() string { return "aegis/sets_a100" }
-
-func (s trialSet) Open(folder, base string) (protocol.Table, error) {
+func openTrials(folder, base string) (*trialTable, error) {
 	t := &trialTable{}
 	var err error
 	if t.trials, err = protocol.OpenFile(folder, base, dataset.ReadTrials); err != nil {
@@ -34,22 +34,10 @@ func (s trialSet) Open(folder, base string) (protocol.Table, error) {
 	return t, nil
 }
 
-type trialTable struct {
-	trials []dataset.TrialRow
-	solo   []dataset.SoloRow
-}
-
-func (t *trialTable) Size() int           { return len(t.trials) }
-func (t *trialTable) Family(i int) string { return t.trials[i].Name }
+func (t *trialTable) Size() int { return len(t.trials) }
 
 // Splits scores each trial by models that saw none.
-func (t *trialTable) Splits() []protocol.Split {
-	all := protocol.Fold{}
-	for i := range t.trials {
-		all.Test = append(all.Test, i)
-	}
-	return []protocol.Split{{Name: "trial", Folds: []protocol.Fold{all}}}
-}
+func (t *trialTable) Splits() []protocol.Split { return protocol.Unfitted("trial", t.Size()) }
 
 // stagger is how long after the one before each training started.
 const stagger = 45 * time.Second
@@ -114,11 +102,7 @@ type trialModel struct {
 	value, lo, hi speedsOf
 }
 
-func (t *trialTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(*trialTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t *trialTable) Score(train *trialTable, folds []protocol.Fold) ([]protocol.Result, error) {
 	solo := slices.Concat(t.solo, train.solo)
 	models, err := trialModels()
 	if err != nil {

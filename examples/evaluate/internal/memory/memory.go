@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,35 +14,27 @@ import (
 	"example.com/colloc/profile"
 )
 
-// memorySet is a set of measured peak memory.
-type memorySet struct {
-	title string
-	// file holds the rows; "" is the title.
-	file string
+// settings are what sets of measured peak memory differ in.
+type settings struct {
 	// others are the estimates by other programs that the file quotes.
 	others []string
 	// fitOn are further training files in the folder of -train.
 	fitOn []string
+	// splits are those of the set; nil deals rows at random and leaves out families.
+	splits func(t *memoryTable) []protocol.Split
 }
 
-func (s memorySet) Name() string { return s.title }
-func (s memorySet) File() string { return cmp.Or(s.file, s.title) }
+// set is one of measured peak memory.
+func set(name string, s settings) protocol.Set { return protocol.NewSet(name, s.open) }
 
-func (s memorySet) Open(folder, base string) (protocol.Table, error) { return s.open(folder, base) }
-
-func (s memorySet) open(folder, base string) (*memoryTable, error) {
-	rows, err := protocol.OpenFile(folder, base, dataset.ReadMemory)
+func (s settings) open(folder, base string) (*memoryTable, error) {
+	rows, err := protocol.OpenFile(folder, base, dataset.ReadMemory, excluded)
 	if err != nil {
 		return nil, err
 	}
-	t := &memoryTable{set: s}
-	for _, r := range rows {
-		if r.Excluded == "" {
-			t.rows = append(t.rows, r)
-		}
-	}
+	t := &memoryTable{settings: s, rows: rows}
 	for _, other := range s.fitOn {
-		more, err := protocol.OpenFile(folder, other, dataset.ReadMemory)
+		more, err := protocol.OpenFile(folder, other, dataset.ReadMemory, excluded)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the folder of -test has no training files
 		}
@@ -51,8 +42,8 @@ func (s memorySet) open(folder, base string) (*memoryTable, error) {
 			return nil, err
 		}
 		for _, r := range more {
-			if r.Excluded == "" && r.Unclear == "" {
-				t.fitOn = append(t.fitOn, r.Observation)
+			if r.Unclear == "" {
+				t.more = append(t.more, r.Observation)
 			}
 		}
 	}
@@ -61,33 +52,34 @@ func (s memorySet) open(folder, base string) (*memoryTable, error) {
 
 // memoryTable is one file of a memory set.
 type memoryTable struct {
-	set   memorySet
+	settings
 	rows  []dataset.MemoryRow
-	fitOn []memory.Observation
-	once  sync.Once // fits on fitOn
+	more  []memory.Observation // of the further files
+	once  sync.Once            // fits on more
 	base  *memory.Predictor
 	fault error
 }
 
-// memory is t, for tables that hold one.
-func (t *memoryTable) memory() *memoryTable { return t }
+// excluded are the rows that must not be used.
+func excluded(r dataset.MemoryRow) bool { return r.Excluded != "" }
 
 func (t *memoryTable) Size() int           { return len(t.rows) }
-func (t *memoryTable) Family(i int) string { return t.rows[i].Observation.Group }
+func (t *memoryTable) family(i int) string { return t.rows[i].Observation.Group }
 
-func (t *memoryTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	other, ok := from.(interface{ memory() *memoryTable })
-	if !ok {
-		return nil, protocol.ErrSet
+func (t *memoryTable) Splits() []protocol.Split {
+	if t.splits != nil {
+		return t.splits(t)
 	}
-	train := other.memory()
-	ours := &memoryScores{model: "colloc", inFolds: protocol.ByFold{}}
-	formula := &memoryScores{model: "horus", inFolds: protocol.ByFold{}}
-	others := make([]memoryScores, len(t.set.others))
-	for k, name := range t.set.others {
-		others[k] = memoryScores{model: name, inFolds: protocol.ByFold{}}
+	return protocol.RandomAndFamily(t.Size(), t.family)
+}
+
+func (t *memoryTable) Score(train *memoryTable, folds []protocol.Fold) ([]protocol.Result, error) {
+	ours, formula := &memoryScores{model: "colloc"}, &memoryScores{model: "horus"}
+	others := make([]memoryScores, len(t.others))
+	for k, name := range t.others {
+		others[k].model = name
 	}
-	quoted := slices.Contains(t.set.others, "horus")
+	quoted := slices.Contains(t.others, "horus")
 	for at, f := range folds {
 		if err := t.scoreFold(train, f, at, ours); err != nil {
 			return nil, err
@@ -101,7 +93,7 @@ func (t *memoryTable) Score(from protocol.Table, folds []protocol.Fold) ([]proto
 			if estimate, ok := horus(&r.Observation.Spec); ok && !quoted {
 				formula.add(at, seen, estimate, estimate)
 			}
-			for k, name := range t.set.others {
+			for k, name := range t.others {
 				if e, ok := r.Others[name]; ok {
 					others[k].add(at, seen, float64(e), float64(e))
 				}
@@ -193,11 +185,11 @@ func (t *memoryTable) fit(rows []int) (*fitted, error) {
 			own = append(own, r.Observation)
 		}
 	}
-	if len(t.set.fitOn) == 0 {
+	if len(t.fitOn) == 0 {
 		m, err := memory.Fit(own, nil)
 		return &fitted{model: m}, err
 	}
-	t.once.Do(func() { t.base, t.fault = memory.Fit(t.fitOn, nil) })
+	t.once.Do(func() { t.base, t.fault = memory.Fit(t.more, nil) })
 	if t.fault != nil {
 		return nil, t.fault
 	}
@@ -214,7 +206,7 @@ func (t *memoryTable) fit(rows []int) (*fitted, error) {
 		}
 	}
 	var obs []memory.Observation
-	for _, o := range slices.Concat(own, t.fitOn) {
+	for _, o := range slices.Concat(own, t.more) {
 		if refitted(&o) && kinds[o.Spec.Model.Guess()] && !left[o.Group] {
 			obs = append(obs, o)
 		}

@@ -21,7 +21,7 @@ type memoryScores struct {
 	model                 string
 	seen, predicted, kept []float64 // bytes; kept is the reservation
 	exceeded              [len(calibrationRisks)]float64
-	inFolds               protocol.ByFold // reservations that held
+	inFolds               protocol.Tally // reservations that held
 }
 
 func (s *memoryScores) add(fold int, seen, predicted, kept float64) {
@@ -56,7 +56,7 @@ func (s *memoryScores) result() protocol.Result {
 	out.Add("reserved_over_used", reserved/used)
 	out.Add("worst_coverage_pct", 100*s.inFolds.WorstCover())
 	out.Add("groups", float64(s.inFolds.Groups()))
-	median, worst := s.inFolds.Off()
+	median, worst := s.inFolds.FoldErrors()
 	out.Add("median_group_mape_pct", 100*median)
 	out.Add("worst_group_mape_pct", 100*worst)
 	if s.model == "colloc" {

@@ -8,55 +8,37 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"example.com/colloc/examples/evaluate/internal/protocol"
-	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
 	"example.com/colloc/predict/pace"
 	"example.com/colloc/profile"
 )
 
-// paceSet compares cards: the ratio of the throughputs of one task on two of them.
-type paceSet struct{}
+// paceTable compares cards: the ratio of the throughputs of one task on two of them.
+type paceTable []dataset.PaceRow
 
-func (paceSet) Name() string { return "pace" }
-func (paceSet) File() string { return "pace" }
+func (t paceTable) Size() int { return len(t) }
 
-func (paceSet) Open(folder, base string) (protocol.Table, error) {
-	rows, err := protocol.OpenFile(folder, base, dataset.ReadPace)
-	if err != nil {
-		return nil, err
-	}
-	t := &paceTable{}
-	for _, r := range rows {
-		if r.Excluded == "" {
-			t.rows = append(t.rows, r)
-		}
-	}
-	return t, nil
-}
-
-type paceTable struct{ rows []dataset.PaceRow }
-
-func (t *paceTable) Size() int           { return len(t.rows) }
-func (t *paceTable) Family(i int) string { return t.rows[i].Observation.Group }
-
-// splits leave out one model of a repository, one card, an eighth of the models
+// Splits leave out one model of a repository, one card, an eighth of the models
 // and of the cards at once, and one source.
-func (t *paceTable) Splits() []protocol.Split {
-	card := func(i int) string { return t.rows[i].Observation.GPU.Canonical() }
-	source := func(i int) string { return t.rows[i].Source }
-	models := predict.GroupFolds(t.names(t.Family), protocol.FamilyLimit)
-	cards := predict.GroupFolds(t.names(card), protocol.FamilyLimit)
+func (t paceTable) Splits() []protocol.Split {
+	leave := func(limit int, of func(i int) string) []protocol.Fold {
+		return protocol.LeaveOut(len(t), limit, func(i int) []string { return []string{of(i)} })
+	}
+	model := func(i int) string { return t[i].Observation.Group }
+	card := func(i int) string { return t[i].Observation.GPU.Canonical() }
+	source := func(i int) string { return t[i].Source }
+	cards := leave(protocol.FamilyLimit, card)
 	var both []protocol.Fold
-	for _, m := range models {
+	for _, m := range leave(protocol.FamilyLimit, model) {
 		for _, c := range cards {
 			both = append(both, protocol.Fold{Train: common(m.Train, c.Train), Test: common(m.Test, c.Test)})
 		}
 	}
 	return []protocol.Split{
-		{Name: "model", Folds: t.leaveOut(t.Family)},
-		{Name: "card", Folds: t.leaveOut(card)},
+		{Name: "model", Folds: leave(len(t), model)},
+		{Name: "card", Folds: leave(len(t), card)},
 		{Name: "model and card", Folds: both},
-		{Name: "source", Folds: t.leaveOut(source)},
+		{Name: "source", Folds: leave(len(t), source)},
 	}
 }
 
@@ -71,20 +53,6 @@ func common(a, b []int) []int {
 	return out
 }
 
-// leaveOut makes one fold of each value that of takes.
-func (t *paceTable) leaveOut(of func(i int) string) []protocol.Fold {
-	return predict.GroupFolds(t.names(of), t.Size())
-}
-
-// names are the groups of all rows.
-func (t *paceTable) names(of func(i int) string) [][]string {
-	values := make([][]string, t.Size())
-	for i := range values {
-		values[i] = []string{of(i)}
-	}
-	return values
-}
-
 // guessedRatio is one pair of cards.
 type guessedRatio struct {
 	seen    float64            // log ratio
@@ -92,16 +60,12 @@ type guessedRatio struct {
 	covered bool
 }
 
-func (t *paceTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(*paceTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t paceTable) Score(train paceTable, folds []protocol.Fold) ([]protocol.Result, error) {
 	var pairs []guessedRatio
 	for _, f := range folds {
 		var obs []pace.Observation
 		for _, i := range f.Train {
-			obs = append(obs, train.rows[i].Observation)
+			obs = append(obs, train[i].Observation)
 		}
 		m, err := pace.Fit(obs, nil)
 		if err != nil {
@@ -126,18 +90,18 @@ type trialRow struct {
 }
 
 // tasks groups the rows by task, and within it by card, in order of appearance.
-func (t *paceTable) tasks() [][]trialRow {
+func (t paceTable) tasks() [][]trialRow {
 	var tasks [][]trialRow
 	at := make(map[string]int)
-	for i := range t.rows {
-		o := &t.rows[i].Observation
+	for i := range t {
+		o := &t[i].Observation
 		k, ok := at[o.Task]
 		if !ok {
 			k = len(tasks)
 			at[o.Task], tasks = k, append(tasks, nil)
 		}
 		card := o.GPU.Canonical()
-		j := slices.IndexFunc(tasks[k], func(x trialRow) bool { return t.rows[x.at].Observation.GPU.Canonical() == card })
+		j := slices.IndexFunc(tasks[k], func(x trialRow) bool { return t[x.at].Observation.GPU.Canonical() == card })
 		if j < 0 {
 			j, tasks[k] = len(tasks[k]), append(tasks[k], trialRow{at: i})
 		}
@@ -149,13 +113,13 @@ func (t *paceTable) tasks() [][]trialRow {
 }
 
 // guess predicts the pairs of cards of one task of which at least one was left out.
-func (t *paceTable) guess(m *pace.Predictor, task []trialRow, out map[int]bool, pairs []guessedRatio) []guessedRatio {
+func (t paceTable) guess(m *pace.Predictor, task []trialRow, out map[int]bool, pairs []guessedRatio) []guessedRatio {
 	for i, x := range task {
 		for _, y := range task[:i] {
 			if !out[x.at] && !out[y.at] {
 				continue
 			}
-			a, b := &t.rows[x.at].Observation, &t.rows[y.at].Observation
+			a, b := &t[x.at].Observation, &t[y.at].Observation
 			e := m.Ratio(a.Profile, &a.GPU, &b.GPU)
 			p := guessedRatio{seen: x.log - y.log}
 			p.covered = p.seen >= math.Log(e.Lo)-1e-9 && p.seen <= math.Log(e.Hi)+1e-9

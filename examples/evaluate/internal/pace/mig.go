@@ -13,37 +13,24 @@ import (
 	"example.com/colloc/predict/pace"
 )
 
-// migSet is a set of tasks on slices. Its models are also fitted to the rows of the
+// openMIG reads a set of tasks on slices. Its models are also fitted to the rows of the
 // other set, fitOn, where the training folder has it.
-type migSet struct{ name, fitOn string }
-
-func (s migSet) Name() string { return s.name }
-func (s migSet) File() string { return s.name }
-
-func (s migSet) Open(folder, base string) (protocol.Table, error) {
-	rows, err := protocol.OpenFile(folder, base, dataset.ReadMIG)
+func openMIG(folder, base, fitOn string) (*migTable, error) {
+	rows, err := protocol.OpenFile(folder, base, dataset.ReadMIG, func(r dataset.MIGRow) bool {
+		return r.Observation.Slice.Compute >= 7 || r.Observation.Speed <= 0 // the whole GPU is the reference
+	})
 	if err != nil {
 		return nil, err
 	}
-	t := &migTable{}
-	for _, r := range rows {
-		if r.Observation.Slice.Compute < 7 && r.Observation.Speed > 0 { // the whole GPU is the reference
-			t.rows = append(t.rows, r)
-		}
-	}
-	more, err := protocol.OpenFile(folder, s.fitOn, dataset.ReadMIG)
+	t := &migTable{rows: rows}
+	more, err := protocol.OpenFile(folder, fitOn, dataset.ReadMIG, func(r dataset.MIGRow) bool { return r.Excluded != "" })
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil // the folder of -test has no training files
 	}
-	if err != nil {
-		return nil, err
-	}
 	for _, r := range more {
-		if r.Excluded == "" {
-			t.fitOn = append(t.fitOn, r.Observation)
-		}
+		t.fitOn = append(t.fitOn, r.Observation)
 	}
-	return t, nil
+	return t, err
 }
 
 type migTable struct {
@@ -51,14 +38,13 @@ type migTable struct {
 	fitOn []pace.MIGObservation
 }
 
-func (t *migTable) Size() int           { return len(t.rows) }
-func (t *migTable) Family(i int) string { return t.rows[i].Observation.Group }
+func (t *migTable) Size() int { return len(t.rows) }
 
-func (t *migTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(*migTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t *migTable) Splits() []protocol.Split {
+	return protocol.RandomAndFamily(t.Size(), func(i int) string { return t.rows[i].Observation.Group })
+}
+
+func (t *migTable) Score(train *migTable, folds []protocol.Fold) ([]protocol.Result, error) {
 	all := []guesses{{model: "colloc"}, {model: "colloc_one_probe"}, {model: "proportional"}, {model: "mean"}}
 	behind := make(map[string][2]float64) // by network: the sum of errors over those of the proportional rule, and their number
 	for _, f := range folds {

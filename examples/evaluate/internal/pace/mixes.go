@@ -10,32 +10,17 @@ import (
 	"example.com/colloc/predict/pace"
 )
 
-// mixSet is mixes of tasks under MPS and on slices.
-type mixSet struct{}
+// mixTable is mixes of tasks under MPS and on slices.
+type mixTable []dataset.MixRow
 
-func (mixSet) Name() string { return "mps_to_mig_miso" }
-func (mixSet) File() string { return "mps_to_mig_miso" }
+func (t mixTable) Size() int { return len(t) }
 
-func (mixSet) Open(folder, base string) (protocol.Table, error) {
-	rows, err := protocol.OpenFile(folder, base, dataset.ReadMixes)
-	return &mixTable{rows}, err
-}
-
-type mixTable struct{ rows []dataset.MixRow }
-
-func (t *mixTable) Size() int         { return len(t.rows) }
-func (t *mixTable) Family(int) string { return "" }
-
-// splits deals mixes at random: a mix has no family.
-func (t *mixTable) Splits() []protocol.Split {
+// Splits deals mixes at random: a mix has no family.
+func (t mixTable) Splits() []protocol.Split {
 	return []protocol.Split{{Name: "random", Folds: protocol.RandomFolds(t.Size())}}
 }
 
-func (t *mixTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(*mixTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t mixTable) Score(train mixTable, folds []protocol.Fold) ([]protocol.Result, error) {
 	ours := [3]guesses{{model: "colloc"}, {model: "colloc"}, {model: "colloc"}}
 	mean := [3]guesses{{model: "mean"}, {model: "mean"}, {model: "mean"}}
 	for _, f := range folds {
@@ -45,10 +30,10 @@ func (t *mixTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol
 			return nil, err
 		}
 		for _, i := range f.Test {
-			mix := t.rows[i].Mix
+			mix := t[i].Mix
 			got, err := model.Speeds(mix.Probes)
 			if err != nil {
-				return nil, fmt.Errorf("line %d: %w", t.rows[i].Line, err)
+				return nil, fmt.Errorf("line %d: %w", t[i].Line, err)
 			}
 			for s := range ours {
 				for j, e := range got[s] {
@@ -67,10 +52,10 @@ func (t *mixTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol
 }
 
 // training returns the mixes of the rows and the mean speed of each target.
-func (t *mixTable) training(rows []int) (mixes []pace.Mix, middle [3]float64) {
+func (t mixTable) training(rows []int) (mixes []pace.Mix, middle [3]float64) {
 	var n [3]float64
 	for _, i := range rows {
-		mix := t.rows[i].Mix
+		mix := t[i].Mix
 		mixes = append(mixes, mix)
 		for s := range middle {
 			for _, v := range mix.Slices[s] {

@@ -9,33 +9,26 @@ import (
 	"example.com/colloc/predict/utilization"
 )
 
-// utilizationSet is a set of how busy tasks alone kept their GPU; it reads the
-// rows of a memory set that tell.
-type utilizationSet struct{ title, base string }
-
-// Sets are the memory sets that tell of use.
+// Sets are how busy tasks alone kept their GPU: the rows of the memory sets that tell.
 func Sets() []protocol.Set {
-	return []protocol.Set{
-		utilizationSet{"utilization_mlp", "memory_mlp"},
-		utilizationSet{"utilization_cnn", "memory_cnn"},
+	var out []protocol.Set
+	for _, of := range []string{"mlp", "cnn"} {
+		s := protocol.NewSet("utilization_"+of, func(folder, base string) (utilizationTable, error) {
+			return protocol.OpenFile(folder, base, dataset.ReadUtilization)
+		})
+		s.File = "memory_" + of
+		out = append(out, s)
 	}
-}
-
-func (s utilizationSet) Name() string { return s.title }
-func (s utilizationSet) File() string { return s.base }
-
-func (s utilizationSet) Open(folder, base string) (protocol.Table, error) {
-	rows, err := protocol.OpenFile(folder, base, dataset.ReadUtilization)
-	if err != nil {
-		return nil, err
-	}
-	return utilizationTable(rows), nil
+	return out
 }
 
 type utilizationTable []utilization.Observation
 
-func (t utilizationTable) Size() int           { return len(t) }
-func (t utilizationTable) Family(i int) string { return t[i].Group }
+func (t utilizationTable) Size() int { return len(t) }
+
+func (t utilizationTable) Splits() []protocol.Split {
+	return protocol.RandomAndFamily(len(t), func(i int) string { return t[i].Group })
+}
 
 // useScores collects what one model predicted of SM activity and GPU busy.
 type useScores struct {
@@ -63,18 +56,11 @@ func (s *useScores) add(o *utilization.Observation, sm, busy predict.Estimate) {
 	}
 }
 
-func (t utilizationTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(utilizationTable)
-	if !ok {
-		return nil, protocol.ErrSet
-	}
+func (t utilizationTable) Score(train utilizationTable, folds []protocol.Fold) ([]protocol.Result, error) {
 	ours, rule, mean := useScores{model: "colloc"}, useScores{model: "roofline"}, useScores{model: "mean"}
 	var byRule utilization.Predictor
 	for _, f := range folds {
-		own := make([]utilization.Observation, len(f.Train))
-		for k, i := range f.Train {
-			own[k] = train[i]
-		}
+		own := protocol.Select(train, f.Train)
 		model, err := utilization.Fit(own, nil)
 		if err != nil {
 			return nil, err

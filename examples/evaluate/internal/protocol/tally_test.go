@@ -2,9 +2,9 @@ package protocol
 
 import "testing"
 
-func TestByFold(t *testing.T) {
-	c := ByFold{}
-	if median, worst := c.Off(); c.WorstCover() != 0 || c.Groups() != 0 || median != 0 || worst != 0 {
+func TestTally(t *testing.T) {
+	var c Tally
+	if median, worst := c.FoldErrors(); c.WorstCover() != 0 || c.Groups() != 0 || median != 0 || worst != 0 {
 		t.Errorf("nothing counted: cover %v of %d groups, off by %v and %v, want 0", c.WorstCover(), c.Groups(), median, worst)
 	}
 	for _, row := range []struct {
@@ -18,7 +18,7 @@ func TestByFold(t *testing.T) {
 	if c.WorstCover() != 0.5 || c.Groups() != 2 {
 		t.Errorf("worst %v of %d groups, want 0.5 of 2: fold 1 kept half of its promises on b", c.WorstCover(), c.Groups())
 	}
-	if median, worst := c.Off(); median != 2 || worst != 4 {
+	if median, worst := c.FoldErrors(); median != 2 || worst != 4 {
 		t.Errorf("off by %v and %v, want 2 in fold 0 and 4 in fold 1 on b", median, worst)
 	}
 }
