@@ -22,7 +22,7 @@ func BenchmarkSpeeds(b *testing.B) {
 	}
 }
 
-func BenchmarkPairSpeeds(b *testing.B) {
+func BenchmarkBeside(b *testing.B) {
 	tasks, obs := fakeWorld(b, 1, 8, 6)
 	m, gpu := mustFit(b, obs, nil), rtx3090(b)
 	for len(tasks) < 1000 {
@@ -30,10 +30,11 @@ func BenchmarkPairSpeeds(b *testing.B) {
 		p.Spec.Training.BatchSize += len(tasks)
 		tasks = append(tasks, &p)
 	}
-	dst := make([]float32, len(tasks)*len(tasks))
-	b.Run("tasks=1000", func(b *testing.B) {
-		for b.Loop() {
-			if err := m.PairSpeeds(b.Context(), gpu, profile.TimeSlice, tasks, dst); err != nil {
+	own, other := make([]float64, len(tasks)), make([]float64, len(tasks))
+	b.Run("partners=1000", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if err := m.Beside(gpu, profile.TimeSlice, tasks[i%len(tasks)], tasks, own, other); err != nil {
 				b.Fatal(err)
 			}
 		}

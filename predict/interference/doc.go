@@ -11,7 +11,7 @@
 //	err = m.Observe(interference.Observation{GPU: gpu.Name, Mechanism: profile.TimeSlice, Set: set, Speeds: seen})
 //	drift := m.Drift(gpu.Name, profile.TimeSlice) // do the intervals still hold?
 //
-// [Predictor.PairSpeeds] answers for all pairs of many tasks at once,
+// [Predictor.Beside] answers for one task beside many others at once,
 // [Predictor.Values] without intervals, [Predictor.Capped] under MPS with shares
 // of threads.
 //

@@ -2,7 +2,6 @@ package interference
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -282,33 +281,6 @@ func TestSaveLoad(t *testing.T) {
 		if _, err := Load(strings.NewReader(bad)); err == nil {
 			t.Errorf("loaded %.60q", bad)
 		}
-	}
-}
-
-func TestPairSpeedsAreSpeeds(t *testing.T) {
-	m, tasks, _ := fittedWorld(t)
-	gpu := rtx3090(t)
-	tasks = append(tasks, fakeTask(t, "new", 8, 0.7, 0.2, 0.1), fakeTask(t, "m1", 8, math.NaN(), math.NaN(), math.NaN()), &profile.Profile{}, nil)
-	n := len(tasks)
-	got := make([]float32, n*n)
-	if err := m.PairSpeeds(t.Context(), gpu, profile.TimeSlice, tasks, got); err != nil {
-		t.Fatal(err)
-	}
-	for i := range tasks {
-		for j := range tasks {
-			want := float32(mustSpeeds(t, m, gpu, tasks[i], tasks[j])[0].Value)
-			if d := got[i*n+j] - want; d > 1e-6 || d < -1e-6 {
-				t.Errorf("task %d beside %d: %v in the batch, %v alone", i, j, got[i*n+j], want)
-			}
-		}
-	}
-	if err := m.PairSpeeds(t.Context(), gpu, profile.TimeSlice, tasks, got[1:]); err == nil || !strings.Contains(err.Error(), fmt.Sprint("want ", n*n)) {
-		t.Errorf("a short matrix: %v, want an error that says how long it must be", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := m.PairSpeeds(ctx, gpu, profile.TimeSlice, tasks, got); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
 	}
 }
 
