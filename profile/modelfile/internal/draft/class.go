@@ -152,6 +152,23 @@ func Measure(l *profile.Layer, shape []int64, channelsFirst bool) {
 	}
 }
 
+// Dense counts the parameters of a dense layer, or of a convolution that sees in elements
+// at each position, with so many biases (0 or 1) for each output.
+func Dense(in, out, biases int64) int64 { return scan.Mul(scan.Add(in, biases), out) }
+
+// Recurrent counts those of a layer or cell of a class such as LSTM, whose gates see so
+// many inputs, states and biases for each unit.
+func Recurrent(class string, units, seen int64) int64 {
+	gates := int64(1)
+	switch strings.ToUpper(class[:min(3, len(class))]) {
+	case "LST":
+		gates = 4
+	case "GRU":
+		gates = 3
+	}
+	return scan.Mul(gates, units, seen)
+}
+
 // FamilyOfClasses guesses a family from the class of the root module and those of
 // the modules inside; what they do not tell is left to the layers.
 func FamilyOfClasses(root string, classes iter.Seq[string]) profile.Family {

@@ -56,8 +56,8 @@ func (c *config) llama(b *builder, o Options) {
 	}
 	b.norm("norm", k.normParams(width), scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, tied, false)
-	if c.modelType == "glm4_moe" && c.count0("num_nextn_predict_layers") > 0 {
-		b.file.Warn(0, "described without the layers for multi-token prediction, which the library leaves out too")
+	if c.modelType == "glm4_moe" {
+		c.withoutNextTokens(b, "num_nextn_predict_layers")
 	}
 }
 
@@ -168,7 +168,12 @@ func (c *config) deepseek(b *builder, o Options) {
 	}
 	b.norm("norm", width, scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", false), false)
-	if c.count0("num_nextn_predict_layers") > 0 {
+	c.withoutNextTokens(b, "num_nextn_predict_layers")
+}
+
+// withoutNextTokens warns of layers that predict further tokens, which are not described.
+func (c *config) withoutNextTokens(b *builder, key string) {
+	if c.count0(key) > 0 {
 		b.file.Warn(0, "described without the layers for multi-token prediction, which the library leaves out too")
 	}
 }
@@ -178,12 +183,9 @@ func (c *config) deepseek(b *builder, o Options) {
 func (c *config) phi(b *builder, o Options) {
 	width, heads, vocab := c.need("hidden_size"), c.need("num_attention_heads"), c.need("vocab_size")
 	length := c.tokens(b, o, c.count(512, "max_position_embeddings"))
-	k := &block{
-		width: width, heads: heads, kvHeads: c.count(heads, "num_key_value_heads"), headSize: c.headSize(width, heads),
-		inner: c.need("intermediate_size"), length: length,
-		norms: 1, qkvBias: true, outBias: true, mlpBias: true,
-		dropouts: c.positive(false, "resid_pdrop"), dropMix: c.positive(false, "attention_dropout"),
-	}
+	k := c.biased(width, heads, c.need("intermediate_size"), length)
+	k.kvHeads, k.norms = c.count(heads, "num_key_value_heads"), 1
+	k.dropouts, k.dropMix = c.positive(false, "resid_pdrop"), c.positive(false, "attention_dropout")
 	if c.flag("qk_layernorm", false) {
 		k.qkNorm = k.headSize
 	}
@@ -200,12 +202,8 @@ func (c *config) gpt2(b *builder, o Options) {
 	vocab := c.need("vocab_size")
 	positions := c.count(1024, "n_positions", "n_ctx", "max_position_embeddings", "max_seq_len", "seq_length")
 	length := c.tokens(b, o, positions)
-	k := &block{
-		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads),
-		inner: c.count(scan.Mul(4, width), "n_inner", "ffn_hidden_size", "intermediate_size"), length: length,
-		norms: 2, fused: true, qkvBias: true, outBias: true, mlpBias: true,
-		dropouts: c.positive(true, "resid_pdrop", "hidden_dropout", "resid_dropout"), dropMix: c.positive(true, "attn_pdrop", "attention_dropout"),
-	}
+	k := c.biased(width, heads, c.count(scan.Mul(4, width), "n_inner", "ffn_hidden_size", "intermediate_size"), length)
+	k.fused, k.dropouts, k.dropMix = true, c.positive(true, "resid_pdrop", "hidden_dropout", "resid_dropout"), c.positive(true, "attn_pdrop", "attention_dropout")
 	learned, tied, headBias, embedNorm := true, true, false, false
 	switch c.modelType {
 	case "gptj", "codegen":
@@ -266,12 +264,9 @@ func (c *config) neox(b *builder, o Options) {
 	width, heads, vocab := c.need("hidden_size"), c.need("num_attention_heads"), c.need("vocab_size")
 	length := c.tokens(b, o, c.count(512, "max_position_embeddings"))
 	bias := c.flag("attention_bias", true)
-	k := &block{
-		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads),
-		inner: c.need("intermediate_size"), length: length,
-		norms: 2, fused: true, qkvBias: bias, outBias: bias, mlpBias: true,
-		dropouts: c.positive(false, "hidden_dropout"), dropMix: c.positive(false, "attention_dropout"),
-	}
+	k := c.biased(width, heads, c.need("intermediate_size"), length)
+	k.fused, k.qkvBias, k.outBias = true, bias, bias
+	k.dropouts, k.dropMix = c.positive(false, "hidden_dropout"), c.positive(false, "attention_dropout")
 	b.embedding("embed_in", vocab, width, length)
 	b.stack("decoder", c.depth("num_hidden_layers"), k, 0)
 	b.norm("final_layer_norm", scan.Mul(2, width), scan.Mul(width, length))
@@ -286,11 +281,9 @@ func (c *config) opt(b *builder, o Options) {
 	length := c.tokens(b, o, positions)
 	narrow := c.count(width, "word_embed_proj_dim")
 	bias := c.flag("enable_bias", true)
-	k := &block{
-		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads),
-		inner: c.need("ffn_dim"), length: length, norms: 2, qkvBias: bias, outBias: bias, mlpBias: bias,
-		dropouts: c.positive(true, "dropout"), dropMix: c.positive(false, "attention_dropout"),
-	}
+	k := c.biased(width, heads, c.need("ffn_dim"), length)
+	k.qkvBias, k.outBias, k.mlpBias = bias, bias, bias
+	k.dropouts, k.dropMix = c.positive(true, "dropout"), c.positive(false, "attention_dropout")
 	b.embedding("embed_tokens", vocab, narrow, length)
 	b.embedding("embed_positions", positions+2, width, length)
 	if narrow != width {

@@ -21,13 +21,9 @@ func (c *config) bert(b *builder, o Options) {
 		usable = max(1, positions-2) // positions start behind the padding index
 	}
 	length := c.tokens(b, o, usable)
-	k := &block{
-		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads),
-		inner: c.need("intermediate_size", "hidden_dim"), length: length,
-		norms: 2, qkvBias: true, outBias: true, mlpBias: true,
-		dropouts: c.positive(true, "hidden_dropout_prob", "dropout"),
-		dropMix:  c.positive(true, "attention_probs_dropout_prob", "attention_dropout"),
-	}
+	k := c.biased(width, heads, c.need("intermediate_size", "hidden_dim"), length)
+	k.dropouts = c.positive(true, "hidden_dropout_prob", "dropout")
+	k.dropMix = c.positive(true, "attention_probs_dropout_prob", "attention_dropout")
 	narrow := width
 	if c.modelType == "electra" || c.modelType == "deberta-v2" {
 		narrow = c.count(width, "embedding_size")
@@ -88,11 +84,8 @@ func (c *config) albert(b *builder, o Options) {
 	width, heads, narrow := c.need("hidden_size"), c.need("num_attention_heads"), c.need("embedding_size")
 	vocab, positions := c.need("vocab_size"), c.need("max_position_embeddings")
 	length := c.tokens(b, o, positions)
-	drops := c.positive(false, "hidden_dropout_prob")
-	k := &block{
-		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads), inner: c.need("intermediate_size"), length: length,
-		norms: 2, qkvBias: true, outBias: true, mlpBias: true, dropouts: drops, dropMix: c.positive(false, "attention_probs_dropout_prob"),
-	}
+	k := c.biased(width, heads, c.need("intermediate_size"), length)
+	k.dropouts, k.dropMix = c.positive(false, "hidden_dropout_prob"), c.positive(false, "attention_probs_dropout_prob")
 	if c.count(1, "inner_group_num") > 1 {
 		c.faults = append(c.faults, errors.New("inner_group_num above 1 is not described; "+draft.WayOut))
 	}
@@ -126,27 +119,23 @@ func (c *config) whisper(b *builder, o Options) {
 	frames, texts := c.count(1500, "max_source_positions"), c.count(448, "max_target_positions")
 	length := c.tokens(b, o, texts)
 	b.file.SampleElements = profile.Some(scan.Mul(bins, 2, frames))
-	side := func(heads, inner string, length, memory int64) *block {
-		n := c.need(heads)
-		return &block{
-			width: width, heads: n, kvHeads: n, headSize: c.headSize(width, n), inner: c.need(inner), length: length, memory: memory,
-			norms: 2, qkvBias: true, keyPlain: true, outBias: true, mlpBias: true,
-			dropouts: c.positive(false, "dropout"), dropMix: c.positive(false, "attention_dropout"),
-		}
+	side := func(name string, length, memory int64) *block {
+		k := c.biased(width, c.need(name+"_attention_heads"), c.need(name+"_ffn_dim"), length)
+		k.memory, k.keyPlain = memory, true
+		k.dropouts, k.dropMix = c.positive(false, "dropout"), c.positive(false, "attention_dropout")
+		return k
 	}
 	for i, in := range []int64{bins, width} {
-		kernel, at := scan.Add(scan.Mul(3, in, width), width), scan.Mul(frames, int64(2-i))
-		b.add(profile.Layer{
-			Name: "encoder.conv", Kind: profile.Conv, Neurons: width, Params: kernel, Activations: scan.Mul(width, at), MACs: profile.Some(scan.Mul(kernel, at)),
-		})
+		at := scan.Mul(frames, int64(2-i))
+		b.conv("encoder.conv", scan.Add(scan.Mul(3, in, width), width), width, at)
 		b.activation("encoder.conv.activation", scan.Mul(width, at))
 	}
 	b.embedding("encoder.positions", frames, width, frames)
-	b.stack("encoder", c.depth("encoder_layers"), side("encoder_attention_heads", "encoder_ffn_dim", frames, 0), 0)
+	b.stack("encoder", c.depth("encoder_layers"), side("encoder", frames, 0), 0)
 	b.norm("encoder.norm", scan.Mul(2, width), scan.Mul(width, frames))
 	b.embedding("decoder.tokens", vocab, width, length)
 	b.embedding("decoder.positions", texts, width, length)
-	b.stack("decoder", c.depth("decoder_layers"), side("decoder_attention_heads", "decoder_ffn_dim", length, frames), 0)
+	b.stack("decoder", c.depth("decoder_layers"), side("decoder", length, frames), 0)
 	b.norm("decoder.norm", scan.Mul(2, width), scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, true, false)
 }
@@ -155,10 +144,7 @@ func (c *config) whisper(b *builder, o Options) {
 func (c *config) clipText(b *builder, o Options) {
 	width, heads, positions := c.count(512, "hidden_size"), c.count(8, "num_attention_heads"), c.count(77, "max_position_embeddings")
 	length := c.tokens(b, o, positions)
-	k := &block{
-		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads), inner: c.count(2048, "intermediate_size"), length: length,
-		norms: 2, qkvBias: true, outBias: true, mlpBias: true,
-	}
+	k := c.biased(width, heads, c.count(2048, "intermediate_size"), length)
 	b.embedding("text.tokens", c.count(49408, "vocab_size"), width, length)
 	b.embedding("text.positions", positions, width, length)
 	b.stack("text", c.depthOr(12, "num_hidden_layers"), k, 0)
@@ -169,20 +155,14 @@ func (c *config) clipText(b *builder, o Options) {
 }
 
 // clipVision describes the image half of CLIP.
-func (c *config) clipVision(b *builder) {
+func (c *config) clipVision(b *builder, _ Options) {
 	width, heads := c.count(768, "hidden_size"), c.count(12, "num_attention_heads")
 	image, patch, channels := c.count(224, "image_size"), c.count(32, "patch_size"), c.count(3, "num_channels")
 	side := max(1, image/patch)
 	patches := scan.Mul(side, side)
 	length := scan.Add(patches, 1)
-	k := &block{
-		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads), inner: c.count(3072, "intermediate_size"), length: length,
-		norms: 2, qkvBias: true, outBias: true, mlpBias: true,
-	}
-	kernel := scan.Mul(width, channels, patch, patch)
-	b.add(profile.Layer{
-		Name: "vision.patches", Kind: profile.Conv, Neurons: width, Params: kernel, Activations: scan.Mul(width, patches), MACs: profile.Some(scan.Mul(kernel, patches)),
-	})
+	k := c.biased(width, heads, c.count(3072, "intermediate_size"), length)
+	b.conv("vision.patches", scan.Mul(width, channels, patch, patch), width, patches)
 	b.embedding("vision.class", 1, width, 1)
 	b.embedding("vision.positions", length, width, length)
 	b.norm("vision.pre_norm", scan.Mul(2, width), scan.Mul(width, length))
@@ -207,7 +187,7 @@ func (c *config) clip(b *builder, o Options) {
 		return
 	}
 	text.clipText(b, o)
-	vision.clipVision(b)
+	vision.clipVision(b, o)
 	joint := c.count(512, "projection_dim")
 	b.linear("text_projection", text.count(512, "hidden_size"), joint, 1, false)
 	b.linear("visual_projection", vision.count(768, "hidden_size"), joint, 1, false)
@@ -250,13 +230,10 @@ func (c *config) bart(b *builder, o Options) {
 	width, vocab, positions := c.need("d_model"), c.need("vocab_size"), c.need("max_position_embeddings")
 	length := c.tokens(b, o, positions)
 	drops, dropMix := c.positive(true, "dropout"), c.positive(false, "attention_dropout")
-	side := func(heads, inner string, memory int64) *block {
-		n := c.need(heads)
-		return &block{
-			width: width, heads: n, kvHeads: n, headSize: c.headSize(width, n), inner: c.need(inner),
-			length: length, memory: memory, norms: 2, qkvBias: true, outBias: true, mlpBias: true,
-			dropouts: drops, dropMix: dropMix,
-		}
+	side := func(name string, memory int64) *block {
+		k := c.biased(width, c.need(name+"_attention_heads"), c.need(name+"_ffn_dim"), length)
+		k.memory, k.dropouts, k.dropMix = memory, drops, dropMix
+		return k
 	}
 	elements, learned := scan.Mul(width, length), c.modelType != "marian"
 	start := func(stack string) {
@@ -268,12 +245,12 @@ func (c *config) bart(b *builder, o Options) {
 	}
 	b.embedding("shared", vocab, width, length)
 	start("encoder")
-	b.stack("encoder", c.depth("encoder_layers"), side("encoder_attention_heads", "encoder_ffn_dim", 0), 0)
+	b.stack("encoder", c.depth("encoder_layers"), side("encoder", 0), 0)
 	if c.modelType == "mbart" {
 		b.norm("encoder.norm", scan.Mul(2, width), elements)
 	}
 	start("decoder")
-	b.stack("decoder", c.depth("decoder_layers"), side("decoder_attention_heads", "decoder_ffn_dim", length), 0)
+	b.stack("decoder", c.depth("decoder_layers"), side("decoder", length), 0)
 	if c.modelType == "mbart" {
 		b.norm("decoder.norm", scan.Mul(2, width), elements)
 	}
@@ -296,17 +273,10 @@ func (c *config) vit(b *builder, o Options) {
 		tokens = 2 // and one for distillation
 	}
 	length := scan.Add(patches, tokens)
-	k := &block{
-		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads),
-		inner: c.need("intermediate_size"), length: length,
-		norms: 2, qkvBias: c.flag("qkv_bias", true), outBias: true, mlpBias: true,
-		dropouts: c.positive(false, "hidden_dropout_prob"), dropMix: c.positive(false, "attention_probs_dropout_prob"),
-	}
-	kernel := scan.Add(scan.Mul(width, channels, patch, patch), width)
-	b.add(profile.Layer{
-		Name: "patch_embeddings", Kind: profile.Conv, Neurons: width, Params: kernel,
-		Activations: scan.Mul(width, patches), MACs: profile.Some(scan.Mul(kernel, patches)),
-	})
+	k := c.biased(width, heads, c.need("intermediate_size"), length)
+	k.qkvBias = c.flag("qkv_bias", true)
+	k.dropouts, k.dropMix = c.positive(false, "hidden_dropout_prob"), c.positive(false, "attention_probs_dropout_prob")
+	b.conv("patch_embeddings", scan.Add(scan.Mul(width, channels, patch, patch), width), width, patches)
 	b.embedding("cls_token", tokens, width, tokens)
 	b.embedding("position_embeddings", length, width, length)
 	b.stack("encoder", c.depth("num_hidden_layers"), k, 0)

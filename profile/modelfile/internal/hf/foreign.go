@@ -67,7 +67,7 @@ func (c *config) stranger() string {
 			return ""
 		}
 	}
-	if _, name := c.fields["_class_name"]; c.modelType == "" || name || !c.described() {
+	if _, name := c.fields["_class_name"]; c.modelType == "" || name || c.known() == nil && c.modelType != "llava_llama" {
 		return "" // other words tell what it is
 	}
 	return "architectures is " + scan.Clip(classes[0])
@@ -77,13 +77,6 @@ func (c *config) stranger() string {
 const knownClasses = "albert baichuan bart bert bloom camembert chatglm clip codegen cohere decilm deepseek deit distilbert dpr electra ernie4 falcon gemma glm gpt " +
 	"granite internlm2 kimi llama llava marian mbart mimov2 minimaxm2 mistral mixtral mpt mt5 nemotron olmo opt phi plbart qwen roberta rw smollm3 stablelm " +
 	"starcoder2 t5 vit whisper xlmroberta yi debertav2"
-
-// described reports whether the type is one that this package knows.
-func (c *config) described() bool {
-	probe := &config{modelType: c.modelType, fields: map[string]json.RawMessage{}}
-	probe.describe(&builder{file: &draft.Draft{}}, Options{})
-	return !strings.Contains(fmt.Sprint(probe.faults), "a type that this package does not know")
-}
 
 // fill adds to the text model of several what the library adds to it where a file
 // leaves it out.

@@ -32,10 +32,7 @@ func (b *builder) mixer(name string, width, length int64, m *mixer) {
 	if m.convBias {
 		kernel = scan.Add(kernel, m.conv)
 	}
-	b.add(profile.Layer{
-		Name: name + ".conv", Kind: profile.Conv, Neurons: m.conv, Params: kernel,
-		Activations: scan.Mul(m.conv, length), MACs: profile.Some(scan.Mul(kernel, length)),
-	})
+	b.conv(name+".conv", kernel, m.conv, length)
 	b.add(profile.Layer{
 		Name: name + ".recurrence", Kind: profile.Recurrent, Neurons: m.values, Params: m.own,
 		Activations: scan.Mul(m.values, length), MACs: profile.Some(scan.Mul(m.state, length)),
@@ -166,9 +163,7 @@ func (c *config) qwenNext(b *builder, o Options) {
 	}
 	b.norm("norm", width, scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", false), false)
-	if c.count0("mtp_num_hidden_layers") > 0 {
-		b.file.Warn(0, "described without the layers for multi-token prediction, which the library leaves out too")
-	}
+	c.withoutNextTokens(b, "mtp_num_hidden_layers")
 }
 
 // fullAttention returns which blocks have attention of all positions to all: those

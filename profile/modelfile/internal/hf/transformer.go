@@ -43,6 +43,15 @@ type block struct {
 	dropMix   bool // dropout on the attention probabilities
 }
 
+// biased is a block of plain attention and a plain feed-forward part with biases
+// everywhere, as most networks before Llama have.
+func (c *config) biased(width, heads, inner, length int64) *block {
+	return &block{
+		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads), inner: inner, length: length,
+		norms: 2, qkvBias: true, outBias: true, mlpBias: true,
+	}
+}
+
 // normParams is what one norm over a width holds.
 func (k *block) normParams(width int64) int64 {
 	if k.rms {
@@ -217,11 +226,11 @@ func (b *builder) add(l profile.Layer) {
 
 // linear is a dense layer from in to out features at a number of positions.
 func (b *builder) linear(name string, in, out, positions int64, bias bool) {
-	params := scan.Mul(in, out)
+	biases := int64(0)
 	if bias {
-		params = scan.Add(params, out)
+		biases = 1
 	}
-	b.experts(name, params, out, 1, positions)
+	b.experts(name, draft.Dense(in, out, biases), out, 1, positions)
 }
 
 // experts is a bank of dense layers of which each position goes through some.
@@ -234,9 +243,16 @@ func (b *builder) experts(name string, each, out, banks, positions int64) {
 
 // tied is a dense layer without bias that reuses another layer's weights.
 func (b *builder) tied(name string, in, out, positions int64) {
+	b.linear(name, in, out, positions, false)
+	if b.fault == nil {
+		b.file.Model.Layers[len(b.file.Model.Layers)-1].Params = 0
+	}
+}
+
+// conv is a convolution of params weights with out channels at a number of positions.
+func (b *builder) conv(name string, params, out, positions int64) {
 	b.add(profile.Layer{
-		Name: name, Kind: profile.Linear, Neurons: out,
-		Activations: scan.Mul(out, positions), MACs: profile.Some(scan.Mul(in, out, positions)),
+		Name: name, Kind: profile.Conv, Neurons: out, Params: params, Activations: scan.Mul(out, positions), MACs: profile.Some(scan.Mul(params, positions)),
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/colloc/profile"
@@ -37,51 +38,51 @@ func (c *config) describe(b *builder, o Options) {
 		return
 	}
 	b.eager = c.eager()
-	switch c.modelType {
-	case "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "gemma", "mixtral", "phi3", "qwen2_moe", "olmoe", "gpt_oss", "minimax_m2",
-		"gemma2", "gemma3_text", "granite", "olmo2", "internlm2", "baichuan", "smollm3", "stablelm", "starcoder2", "cohere", "qwen",
-		"llama4_text", "qwen3_vl_text", "qwen3_vl_moe_text", "qwen2_vl_text", "qwen2_5_vl_text", "chatglm", "olmo3", "ernie4_5", "cohere2", "glm", "glm4",
-		"glm4_moe":
-		c.llama(b, o)
-	case "deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa":
-		c.deepseek(b, o)
-	case "nemotron_h":
-		c.nemotronH(b, o)
-	case "nemotron-nas":
-		c.deci(b, o)
-	case "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text":
-		c.qwenNext(b, o)
-	case "mimo_v2_flash":
-		c.mimo(b, o)
-	case "phi":
-		c.phi(b, o)
-	case "gpt2", "gptj", "codegen", "gpt_bigcode", "gpt_neo", "bloom", "mpt", "falcon":
-		c.gpt2(b, o)
-	case "gpt_neox":
-		c.neox(b, o)
-	case "opt":
-		c.opt(b, o)
-	case "bert", "roberta", "distilbert", "camembert", "xlm-roberta", "dpr", "electra", "deberta-v2":
-		c.bert(b, o)
-	case "albert":
-		c.albert(b, o)
-	case "t5", "mt5":
-		c.t5(b, o)
-	case "bart", "marian", "mbart", "plbart":
-		c.bart(b, o)
-	case "whisper":
-		c.whisper(b, o)
-	case "vit", "deit":
-		c.vit(b, o)
-	case "clip":
-		c.clip(b, o)
-	case "clip_text_model":
-		c.clipText(b, o)
-	case "clip_vision_model":
-		c.clipVision(b)
-	default:
-		c.unknown(b, o)
+	if describe := c.known(); describe != nil {
+		describe(c, b, o)
+		return
 	}
+	c.unknown(b, o)
+}
+
+// families are the types that are known, by what describes them.
+//
+//nolint:gochecknoglobals // read-only table
+var families = []struct {
+	describe func(*config, *builder, Options)
+	types    string
+}{
+	{(*config).llama, "llama mistral qwen2 qwen3 qwen3_moe gemma mixtral phi3 qwen2_moe olmoe gpt_oss minimax_m2 gemma2 gemma3_text granite olmo2 " +
+		"internlm2 baichuan smollm3 stablelm starcoder2 cohere qwen llama4_text qwen3_vl_text qwen3_vl_moe_text qwen2_vl_text qwen2_5_vl_text " +
+		"chatglm olmo3 ernie4_5 cohere2 glm glm4 glm4_moe"},
+	{(*config).deepseek, "deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 glm_moe_dsa"},
+	{(*config).nemotronH, "nemotron_h"},
+	{(*config).deci, "nemotron-nas"},
+	{(*config).qwenNext, "qwen3_next qwen3_5_text qwen3_5_moe_text"},
+	{(*config).mimo, "mimo_v2_flash"},
+	{(*config).phi, "phi"},
+	{(*config).gpt2, "gpt2 gptj codegen gpt_bigcode gpt_neo bloom mpt falcon"},
+	{(*config).neox, "gpt_neox"},
+	{(*config).opt, "opt"},
+	{(*config).bert, "bert roberta distilbert camembert xlm-roberta dpr electra deberta-v2"},
+	{(*config).albert, "albert"},
+	{(*config).t5, "t5 mt5"},
+	{(*config).bart, "bart marian mbart plbart"},
+	{(*config).whisper, "whisper"},
+	{(*config).vit, "vit deit"},
+	{(*config).clip, "clip"},
+	{(*config).clipText, "clip_text_model"},
+	{(*config).clipVision, "clip_vision_model"},
+}
+
+// known returns what describes the type; nil where it is none of the families.
+func (c *config) known() func(*config, *builder, Options) {
+	for i := range families {
+		if slices.Contains(strings.Fields(families[i].types), c.modelType) {
+			return families[i].describe
+		}
+	}
+	return nil
 }
 
 // eager says whether attention stores its scores: where the file asks for it, in types

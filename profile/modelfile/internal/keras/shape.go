@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
@@ -235,18 +236,21 @@ func paramsOf(l *layer, kind profile.LayerKind, in []int64) (int64, error) {
 		}
 		return scan.Mul(slopes...), nil
 	case profile.Linear:
-		return scan.Mul(scan.Add(width, bias), c.Units), nil
+		return draft.Dense(width, c.Units, bias), nil
 	case profile.Norm:
 		return scan.Mul(width, on(c.Center)+on(c.Scale)), nil
 	case profile.Recurrent:
-		return recurrentParams(l, width, bias), nil
+		if l.Class == "GRU" { // one that resets after the product, the default, has two
+			bias += bias * on(c.ResetAfter)
+		}
+		return draft.Recurrent(l.Class, c.Units, scan.Add(width, c.Units, bias)), nil
 	case profile.Attention:
 		value := c.ValueDim
 		if value == 0 {
 			value = c.KeyDim
 		}
 		keys, values := scan.Mul(c.Heads, c.KeyDim), scan.Mul(c.Heads, value)
-		return scan.Add(scan.Mul(2, scan.Add(width, bias), keys), scan.Mul(scan.Add(width, bias), values), scan.Mul(scan.Add(values, bias), width)), nil
+		return scan.Add(draft.Dense(width, scan.Mul(2, keys), bias), draft.Dense(width, values, bias), draft.Dense(values, width, bias)), nil
 	default: // convolutions, below
 	}
 	window := scan.Mul(listOf(c.Kernel, len(in)-1, 1)...)
@@ -255,21 +259,7 @@ func paramsOf(l *layer, kind profile.LayerKind, in []int64) (int64, error) {
 	case strings.HasPrefix(l.Class, "Depthwise"):
 		return scan.Mul(scan.Add(window, bias), width, multiplier), nil
 	case strings.HasPrefix(l.Class, "Separable"):
-		return scan.Add(scan.Mul(window, width, multiplier), scan.Mul(scan.Add(scan.Mul(width, multiplier), bias), c.Filters)), nil
+		return scan.Add(scan.Mul(window, width, multiplier), draft.Dense(scan.Mul(width, multiplier), c.Filters, bias)), nil
 	}
-	return scan.Mul(scan.Add(scan.Mul(width/max(c.Groups, 1), window), bias), c.Filters), nil
-}
-
-// recurrentParams counts gates × units × (inputs + units + bias); a GRU that
-// resets after the product, Keras' default, has two biases.
-func recurrentParams(l *layer, width, bias int64) int64 {
-	gates := int64(1)
-	switch l.Class {
-	case "LSTM":
-		gates = 4
-	case "GRU":
-		gates = 3
-		bias += bias * on(l.Config.ResetAfter)
-	}
-	return scan.Mul(gates, l.Config.Units, scan.Add(width, l.Config.Units, bias))
+	return draft.Dense(scan.Mul(width/max(c.Groups, 1), window), c.Filters, bias), nil
 }

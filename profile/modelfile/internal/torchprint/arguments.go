@@ -118,7 +118,7 @@ func weights(rows, width, bias int64) int64 {
 	if width == 0 {
 		return 0
 	}
-	return scan.Mul(rows, scan.Add(width, bias))
+	return draft.Dense(width, rows, bias)
 }
 
 // fixed reports whether a norm has no parameters.
@@ -152,7 +152,6 @@ func (a *arguments) recurrent(class string, bias int64) (units, params int64) {
 	if in == 0 {
 		return units, 0
 	}
-	gates := map[byte]int64{'R': 1, 'L': 4, 'G': 3}[class[0]]
 	directions := int64(1)
 	if a.named["bidirectional"] == "True" {
 		directions = 2
@@ -162,7 +161,7 @@ func (a *arguments) recurrent(class string, bias int64) (units, params int64) {
 		out = narrow // an LSTM may project what it puts out
 	}
 	for range min(max(1, a.number("num_layers", -1)), 1<<10) {
-		params = scan.Add(params, scan.Mul(directions, gates, units, in+out+2*bias), scan.Mul(directions, units, narrow))
+		params = scan.Add(params, scan.Mul(directions, draft.Recurrent(class, units, in+out+2*bias)), scan.Mul(directions, units, narrow))
 		in = scan.Mul(out, directions)
 	}
 	return units, params
