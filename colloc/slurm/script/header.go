@@ -128,8 +128,9 @@ func (r *Request) options() ([]option, error) {
 	gres, err := gresList(r.Gres)
 	if err != nil {
 		errs = append(errs, err)
+	} else if gres != "" {
+		list = append(list, option{"gres", gres})
 	}
-	add("gres", "Gres", gres)
 	add("time", "Time", clock(r.Time))
 	if warn := r.warn(); warn > 0 {
 		list = append(list, option{"signal", "B:" + r.signal() + "@" + strconv.FormatInt(seconds(warn), 10)})

@@ -118,6 +118,9 @@ func checkTasks(tasks []Task) error {
 			sized++
 		}
 	}
+	if len(tasks) > maxTasks {
+		errs = append(errs, fmt.Errorf("slurm: %d tasks, want at most %d in one script", len(tasks), maxTasks))
+	}
 	if sized > 0 && sized < len(tasks) {
 		errs = append(errs, fmt.Errorf("slurm: %d of %d tasks state their Memory: state it for all, or nothing is left for the others", sized, len(tasks)))
 	}
@@ -161,7 +164,10 @@ func (t *Task) faults() []error {
 	return errs
 }
 
-// maxMemory bounds amounts so that the sum over maxCount tasks is a Bytes.
-const maxMemory = 256 * profile.GiB * 1024
+// The sum of maxMemory over maxTasks is a Bytes.
+const (
+	maxMemory = 256 * profile.GiB * 1024
+	maxTasks  = 1 << 14
+)
 
 func (t *Task) cpus() int { return max(1, t.CPUs) }
