@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -114,7 +115,7 @@ func (d *Dispatcher) restoreJob(p *page) error {
 	if d.jobs[j.ID] != nil {
 		return fmt.Errorf("%w job %q", ErrDuplicate, j.ID)
 	}
-	if p.Over > Lost || p.Trials.Memory < 0 || p.Trials.Memory > maxMemory {
+	if p.Over > Lost || p.Trials.Deaths < 0 || p.Trials.Memory < 0 || p.Trials.Memory > maxMemory {
 		return errors.New("over or trials are none that there are")
 	}
 	if err := j.check(); err != nil {
@@ -137,7 +138,7 @@ func (d *Dispatcher) restoreLives(e *entry, p *page) error {
 		if r.Number == 0 || r.Number > d.runs || d.lives[r.Number] != nil {
 			return fmt.Errorf("runs[%d]: %w number %d", i, ErrDuplicate, r.Number)
 		}
-		if r.Phase < granted || r.Phase > stopping || r.Phase != stopping && len(r.GPUs) != e.Width() || len(r.GPUs) > e.Width() || len(r.GPUs) == 0 || r.cannotStay() {
+		if r.Phase < granted || r.Phase > stopping || r.Phase != stopping && len(r.GPUs) != e.Width() || len(r.GPUs) > e.Width() || len(r.GPUs) == 0 || r.cannotBe(d.now) {
 			return fmt.Errorf("runs[%d]: phase %d on %d GPUs, stays %d times until %v", i, r.Phase, len(r.GPUs), r.Stays, r.Until)
 		}
 		life := &run{
@@ -164,9 +165,9 @@ func (d *Dispatcher) restoreLives(e *entry, p *page) error {
 	return nil
 }
 
-// cannotStay reports whether what is said of a stop that was not carried out cannot be.
-func (r *runPage) cannotStay() bool {
-	return r.Stays < 0 || r.Until < 0 || r.Until > 0 && r.Phase != running
+// cannotBe reports whether what is said of a run, or of a stop of it that was not carried out, cannot be.
+func (r *runPage) cannotBe(now time.Duration) bool {
+	return r.Speed < 0 || r.Since < 0 || r.Since > now || r.Stays < 0 || r.Until < 0 || r.Until > 0 && r.Phase != running
 }
 
 // restoreRuns puts the runs in their lists, and tells online everything.

@@ -91,7 +91,6 @@ func (s *Scheduler) AddGPU(gpu packer.GPU, machine int) (int, error) {
 	if g == len(s.slots) {
 		s.slots, s.gpus = append(s.slots, slot{state: removed}), append(s.gpus, packer.GPU{})
 	}
-	s.slots[g] = slot{state: removed}
 	s.enroll(g, &gpu, machine)
 	for i := range gpu.Residents {
 		if err := s.Adopt(Job{Task: gpu.Residents[i]}, g); err != nil {
@@ -201,6 +200,7 @@ func (s *Scheduler) turn(to service, gpus []int) error {
 					s.forbid(e, slices.DeleteFunc(slices.Clone(e.ban.gpus), func(o int) bool { return o == g }))
 				}
 			}
+			*c = slot{state: removed}
 		}
 	}
 	return nil

@@ -40,6 +40,9 @@ func (s *Scheduler) Sound() error {
 	for g := range s.slots {
 		c := &s.slots[g]
 		if c.state == removed {
+			if c.foreign != 0 || len(c.runs) > 0 {
+				return fmt.Errorf("index %d is free, and %v are in use there by %d tasks and others", g, c.foreign, len(c.runs))
+			}
 			if g < s.free {
 				return fmt.Errorf("index %d is free, and none below %d is said to be", g, s.free)
 			}

@@ -268,7 +268,7 @@ func (s *Scheduler) restoreTask(e *entry, p *taskPage) error {
 	if l.tasks++; l.tasks == 1 {
 		s.spare--
 	}
-	if !p.fill(&e.progress) || !p.Before.fill(&e.before) || min(p.Breaks, p.Moves, p.Passed) < 0 || min(p.Waited, int64(p.Claim)) < 0 || p.Waited > rollout.MaxLeft || p.Turn < 0 || p.Turn >= s.turns {
+	if !p.fill(&e.progress) || !p.Before.fill(&e.before) || min(p.Breaks, p.Moves, p.Passed) < 0 || min(p.Waited, int64(p.Claim)) < 0 || p.Waited > rollout.MaxLeft || p.Turn < 0 || p.Turn >= s.turns || p.Since < 0 || p.Since > s.now {
 		return fmt.Errorf("%d is left, %d done, turn %d", p.Left, p.Done, p.Turn)
 	}
 	e.kind, e.turn, e.rate, e.told, e.since = p.Kind, p.Turn, p.Rate, p.Told, p.Since

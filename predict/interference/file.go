@@ -248,11 +248,6 @@ func priorsOf(files []priorFile) (priors [profile.Mechanisms]*regime, err error)
 		if len(f.Mean) != p.roster.columns() {
 			return priors, fmt.Errorf("%v: %d means, want %d", f.Mechanism, len(f.Mean), p.roster.columns())
 		}
-		for _, v := range f.Mean {
-			if !num.Finite(v) {
-				return priors, fmt.Errorf("%v: a mean is not finite", f.Mechanism)
-			}
-		}
 		p.lambda, p.mu = p.roster.precisions(f.Mechanism), f.Mean
 		priors[mech] = p
 	}
@@ -315,11 +310,8 @@ func (f *regimeFile) regime() (*regime, error) {
 
 // check verifies the numbers that solve does not.
 func (f *regimeFile) check() error {
-	numbers := []float64{f.Spread.Noise, f.Drift.Misses, f.Drift.Bias, f.Drift.Wider, f.Drift.Nearer}
-	for _, v := range slices.Concat(numbers, f.Spread.Factor[:], f.Spread.Usual[:], f.Spread.Slower[:], f.Mean) {
-		if !num.Finite(v) {
-			return errors.New("a number is not finite")
-		}
+	if d := &f.Drift; d.Seen < 0 || d.Misses < 0 || d.Misses > 1 || math.Abs(d.Bias) > mostOff || slices.Min(f.Spread.Groups[:]) < 0 {
+		return fmt.Errorf("%d seen, misses %v, bias %v, groups %v: want counts, and shares that can be", d.Seen, d.Misses, d.Bias, f.Spread.Groups)
 	}
 	if n := f.Drift.Nearer; n < leastNearer || n > 0 {
 		return fmt.Errorf("lower ends nearer by a factor of e^%v", n)
@@ -345,9 +337,6 @@ func rosterOf(effects []effectFile) (*roster, error) {
 		if e.All && t != t.whole() {
 			return nil, fmt.Errorf("effect %d: a whole model with data set, batch or precision", i)
 		}
-		if !num.Finite(e.Traits[0]) || !num.Finite(e.Traits[1]) {
-			return nil, fmt.Errorf("effect %d: traits are not finite", i)
-		}
 		if r.find(t) != noEffect {
 			return nil, fmt.Errorf("effect %d: %s appears twice", i, t)
 		}
@@ -364,14 +353,9 @@ func (f *normalFile) normal(p int) (*lsq.Sums, error) {
 	if k > p || len(f.Matrix) != lsq.PackedLen(k) || f.Weight < 0 {
 		return nil, fmt.Errorf("%d sums, %d entries, weight %v for %d columns", k, len(f.Matrix), f.Weight, p)
 	}
-	for _, v := range f.Sums {
+	for _, v := range slices.Concat(f.Sums, f.Matrix) {
 		if !num.Finite(v) {
 			return nil, errors.New("a sum is not finite")
-		}
-	}
-	for _, v := range f.Matrix {
-		if !num.Finite(v) {
-			return nil, errors.New("a matrix entry is not finite")
 		}
 	}
 	return &lsq.Sums{H: append(lsq.Packed(nil), f.Matrix...), G: append([]float64(nil), f.Sums...), N: f.Weight}, nil

@@ -3,8 +3,10 @@ package interference
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 
+	"example.com/colloc/internal/golden"
 	"example.com/colloc/predict"
 )
 
@@ -25,6 +27,31 @@ func FuzzLoad(f *testing.F) {
 				checkLoaded(t, e)
 			}
 		}
+	})
+}
+
+// TestFiles: of each value of a file it is known which others it may have; what is taken predicts.
+func TestFiles(t *testing.T) {
+	_, obs := fakeWorld(t, 7, 2, 2)
+	m := mustFit(t, obs[1:], &Options{NoTrees: true})
+	if err := m.Observe(obs[0]); err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := m.Archive(&archive); err != nil {
+		t.Fatal(err)
+	}
+	golden.Leaves(t, "files.txt", [][]byte{archive.Bytes()}, []string{"-4", "-3", "-1", "0", "0.5", "1", "2", "1000000000"}, func(path string) bool {
+		return strings.Contains(path, "spec") // of tasks that are kept
+	}, func(doc []byte) bool {
+		m, err := Load(bytes.NewReader(doc))
+		if err != nil {
+			return false
+		}
+		for _, e := range mustSpeeds(t, m, rtx3090(t), obs[0].Set...) {
+			checkLoaded(t, e)
+		}
+		return true
 	})
 }
 

@@ -1,11 +1,15 @@
 package interference
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"example.com/colloc/predict/internal/lsq"
 	"example.com/colloc/profile"
 )
 
@@ -129,6 +133,204 @@ func TestServerLawTwin(t *testing.T) {
 		}
 		if got := w.leaves(&server, &other, longer); !(math.Abs(got-want) <= 1e-12) {
 			t.Fatalf("leaves a speed of %v, want %v", got, want)
+		}
+	})
+}
+
+// TestTrialsTwin: of each set of named tasks trials tell the median of the newest five speeds of each type, and of no
+// other set; what is known of none is none.
+func TestTrialsTwin(t *testing.T) {
+	named := func(name string) *profile.Profile {
+		return &profile.Profile{Spec: profile.Spec{Model: profile.Model{Name: name}}}
+	}
+	kinds := []*profile.Profile{named("a"), named("b"), named("c"), named("d"), named(""), nil}
+	set := rapid.SliceOfN(rapid.SampledFrom(kinds), 2, 4)
+	letters := func(set []*profile.Profile) string {
+		var all []string
+		for _, p := range set {
+			if p == nil || p.Spec.Model.Name == "" {
+				return ""
+			}
+			all = append(all, p.Spec.Model.Name)
+		}
+		slices.Sort(all)
+		return strings.Join(all, "")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var all []*Observation
+		for range rapid.SampledFrom([]int{0, 1, 2, 12, 30}).Draw(t, "co-runs") {
+			o := &Observation{Set: set.Draw(t, "set")}
+			for range o.Set {
+				v := profile.Opt[float64]{}
+				if rapid.IntRange(0, 3).Draw(t, "measured") > 0 {
+					v = profile.Some(float64(rapid.IntRange(1, 8).Draw(t, "speed")) / 8)
+				}
+				o.Speeds = append(o.Speeds, v)
+			}
+			all = append(all, o)
+		}
+		told := map[string]map[string][]float64{} // by set and type: the newest first
+		for _, o := range slices.Backward(all) {
+			key := letters(o.Set)
+			sums, counts := map[string]float64{}, map[string]float64{}
+			for i, v := range o.Speeds {
+				if speed, ok := v.Get(); ok && key != "" {
+					sums[o.Set[i].Spec.Model.Name] += speed
+					counts[o.Set[i].Spec.Model.Name]++
+				}
+			}
+			if len(counts) > 0 && told[key] == nil {
+				told[key] = map[string][]float64{}
+			}
+			for name, n := range counts {
+				told[key][name] = append(told[key][name], sums[name]/n)
+			}
+		}
+		speedOf := func(key, name string) profile.Opt[float64] {
+			v := slices.Clone(told[key][name])
+			v = v[:min(len(v), 5)]
+			if len(v) == 0 {
+				return profile.Opt[float64]{}
+			}
+			slices.Sort(v)
+			return profile.Some((v[(len(v)-1)/2] + v[len(v)/2]) / 2)
+		}
+		at := rapid.IntRange(0, len(all)).Draw(t, "of the fit")
+		trials := trialsOf(all[:at], all[at:])
+		if got := trials.None(); got != (len(told) == 0) {
+			t.Fatalf("none: %v; %d sets were measured", got, len(told))
+		}
+		for _, p := range kinds {
+			for _, q := range kinds {
+				own, other := trials.With(p).Beside(q)
+				var wantOwn, wantOther profile.Opt[float64]
+				if key := letters([]*profile.Profile{p, q}); key != "" {
+					wantOwn, wantOther = speedOf(key, p.Spec.Model.Name), speedOf(key, q.Spec.Model.Name)
+				}
+				if own != wantOwn || other != wantOther {
+					t.Fatalf("%v beside %v: %v, %v; want %v, %v", p, q, own, other, wantOwn, wantOther)
+				}
+			}
+		}
+		asked := rapid.SliceOfN(rapid.SampledFrom(kinds), 2, 5).Draw(t, "asked")
+		have := map[string]int{}
+		for _, p := range asked {
+			have[letters([]*profile.Profile{p})]++
+		}
+		var want, got []string
+		for key := range told {
+			needs := map[string]int{}
+			for _, name := range strings.Split(key, "") {
+				needs[name]++
+			}
+			fits := len(key) > 2
+			for name, n := range needs {
+				fits = fits && have[name] >= n
+			}
+			if fits {
+				var speeds []profile.Opt[float64]
+				for _, name := range strings.Split(key, "") {
+					speeds = append(speeds, speedOf(key, name))
+				}
+				want = append(want, fmt.Sprint(key, speeds))
+			}
+		}
+		trials.Larger(asked, func(places []int, speeds []profile.Opt[float64]) {
+			var part []*profile.Profile
+			for k, i := range places {
+				if part = append(part, asked[i]); slices.Contains(places[:k], i) {
+					t.Fatalf("places %v", places)
+				}
+			}
+			got = append(got, fmt.Sprint(letters(part), speeds))
+		})
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(want, got) {
+			t.Fatalf("of %v there were measured %v, want %v", asked, got, want)
+		}
+	})
+}
+
+// TestFitKeepsTrials: what was fitted is what was measured, too.
+func TestFitKeepsTrials(t *testing.T) {
+	m, tasks, obs := fittedWorld(t)
+	own, _ := m.Trials(rtx3090(t), profile.TimeSlice).With(tasks[0]).Beside(tasks[1])
+	if want := obs[1].Speeds[0]; own != want {
+		t.Errorf("trials say %v, want %v", own, want)
+	}
+}
+
+// TestNewPriorTwin: what is known of a mechanism is the mean of what all GPUs with rows say of it, each default counted as one
+// more: of terms and of the intercept those whose rows have an observed use, of the other intercept those without one.
+// An effect of which a GPU knows nothing is 0 there.
+func TestNewPriorTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mech := rapid.SampledFrom([]profile.Mechanism{profile.TimeSlice, profile.MPS}).Draw(t, "mechanism")
+		slopes := defaultSlopes(mech)
+		sum, count := map[string]float64{}, map[string]float64{"seen": 1, "unseen": 1}
+		sum["unseen"] = unseenLoss
+		for k, v := range slopes {
+			sum[fmt.Sprint("term", k)] = v
+		}
+		var fitted []*regime
+		known := 0.0
+		for range rapid.IntRange(0, 4).Draw(t, "GPUs") {
+			r := &regime{regimeKey: regimeKey{mechanism: rapid.SampledFrom([]profile.Mechanism{profile.TimeSlice, profile.MPS}).Draw(t, "of")}, roster: &roster{}, base: &lsq.Sums{}}
+			for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3, rapid.ID).Draw(t, "types") {
+				r.roster = r.roster.with(taskType{model: name}, true)
+			}
+			columns := r.roster.columns()
+			r.base.Grow(columns)
+			r.base.N = float64(rapid.IntRange(0, 2).Draw(t, "rows"))
+			saw := [2]bool{rapid.Bool().Draw(t, "use"), rapid.Bool().Draw(t, "no use")}
+			for column, is := range map[int]bool{interceptColumn: saw[0], unseenColumn: saw[1]} {
+				if is {
+					r.base.H[lsq.PackedLen(column)+column] = 1
+				}
+			}
+			r.post = &lsq.Posterior{}
+			for range columns {
+				r.post.Coef = append(r.post.Coef, rapid.Float64Range(-1, 1).Draw(t, "coefficient"))
+			}
+			fitted = append(fitted, r)
+			if r.mechanism != mech || r.base.N == 0 {
+				continue
+			}
+			known++
+			if saw[0] {
+				count["seen"]++
+				sum["seen"] += r.post.Coef[interceptColumn]
+				for k := range slopes {
+					sum[fmt.Sprint("term", k)] += r.post.Coef[termColumns+k]
+				}
+			}
+			if saw[1] {
+				count["unseen"]++
+				sum["unseen"] += r.post.Coef[unseenColumn]
+			}
+			for e, x := range r.roster.effects {
+				sum["own "+x.String()] += r.post.Coef[effectColumns+2*e]
+				sum["other "+x.String()] += r.post.Coef[effectColumns+2*e+1]
+			}
+		}
+		prior := newPrior(mech, fitted)
+		check := func(what string, got, want float64) {
+			if !(math.Abs(got-want) <= 1e-9) {
+				t.Fatalf("%s: %v, want %v", what, got, want)
+			}
+		}
+		check("intercept", prior.mu[interceptColumn], sum["seen"]/count["seen"])
+		check("intercept without use", prior.mu[unseenColumn], sum["unseen"]/count["unseen"])
+		for k := range slopes {
+			check("term", prior.mu[termColumns+k], sum[fmt.Sprint("term", k)]/count["seen"])
+		}
+		for e, x := range prior.roster.effects {
+			if x.all {
+				continue
+			}
+			check("own effect", prior.mu[effectColumns+2*e], sum["own "+x.String()]/known)
+			check("effect on others", prior.mu[effectColumns+2*e+1], sum["other "+x.String()]/known)
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/internal/conformal"
-	"example.com/colloc/predict/internal/num"
 )
 
 // version is the version of the file form. It grows when a feature or a
@@ -109,7 +108,7 @@ func Load(r io.Reader) (*Predictor, error) {
 		return nil, fmt.Errorf("predict: load memory: %d hosts and %d models, want at most %d and %d", len(m.hosts), len(m.learned), mostHosts, mostModels)
 	}
 	for i, h := range m.hosts {
-		if !num.Finite(h.Context) || h.Context < 0 || h.Context > float64(predict.MaxContext) || h.Rows < 0 {
+		if h.Context < 0 || h.Context > float64(predict.MaxContext) || h.Rows < 0 {
 			return nil, fmt.Errorf("predict: load memory: host %d %q is out of range", i, h.Name)
 		}
 		if i > 0 && m.hosts[i-1].Name >= h.Name {
@@ -117,7 +116,7 @@ func Load(r io.Reader) (*Predictor, error) {
 		}
 	}
 	for i, l := range m.learned {
-		if !num.Finite(l.Offset) || l.Offset < -10 || l.Offset > 10 || l.Rows < 0 || l.Order > 1<<62 || (i > 0 && m.learned[i-1].Key >= l.Key) {
+		if l.Offset < -10 || l.Offset > 10 || l.Rows < 0 || l.Order > 1<<62 || (i > 0 && m.learned[i-1].Key >= l.Key) {
 			return nil, fmt.Errorf("predict: load memory: learned model %d is out of range or not in order", i)
 		}
 		m.told = max(m.told, l.Order)

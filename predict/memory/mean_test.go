@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"example.com/colloc/internal/golden"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/internal/conformal"
 	"example.com/colloc/predict/internal/num"
@@ -153,45 +154,35 @@ func TestScoresAreBounded(t *testing.T) {
 	}
 }
 
-// TestBrokenParts: what no fit can have written is refused, what it just can is not.
-func TestBrokenParts(t *testing.T) {
-	for name, change := range map[string]func(p *part, h *host, l *learnedModel){
-		"negative spread":         func(p *part, _ *host, _ *learnedModel) { p.Flat = -1 },
-		"infinite spread":         func(p *part, _ *host, _ *learnedModel) { p.Flat = math.Inf(1) },
-		"negative rows":           func(p *part, _ *host, _ *learnedModel) { p.Rows = -1 },
-		"negative groups":         func(p *part, _ *host, _ *learnedModel) { p.Groups = -1 },
-		"unknown form":            func(p *part, _ *host, _ *learnedModel) { p.Form = logSpread + 1 },
-		"negative coefficient":    func(p *part, _ *host, _ *learnedModel) { p.Coef[1] = -1 },
-		"no coefficients":         func(p *part, _ *host, _ *learnedModel) { p.Coef = nil },
-		"bounds crossed":          func(p *part, _ *host, _ *learnedModel) { p.Lo[0] = p.Hi[0] + 1 },
-		"a bound missing":         func(p *part, _ *host, _ *learnedModel) { p.Lo = p.Lo[1:] },
-		"context too large":       func(_ *part, h *host, _ *learnedModel) { h.Context = 2 * float64(predict.MaxContext) },
-		"negative context":        func(_ *part, h *host, _ *learnedModel) { h.Context = -1 },
-		"offset beyond 10":        func(_ *part, _ *host, l *learnedModel) { l.Offset = 10.1 },
-		"offset below -10":        func(_ *part, _ *host, l *learnedModel) { l.Offset = -10.1 },
-		"negative rows of a name": func(_ *part, _ *host, l *learnedModel) { l.Rows = -1 },
-		"fine: largest context":   func(_ *part, h *host, _ *learnedModel) { h.Context = float64(predict.MaxContext) },
-		"fine: largest offset":    func(_ *part, _ *host, l *learnedModel) { l.Offset = 10 },
-		"fine: least offset":      func(_ *part, _ *host, l *learnedModel) { l.Offset = -10 },
-		"fine: nothing counted":   func(p *part, _ *host, _ *learnedModel) { p.Flat, p.Rows, p.Groups = 0, 0, 0 },
-	} {
-		m, err := Fit(madeUp(leastRows, profile.CNN, 77), nil)
-		if err != nil {
+// TestFiles: of each value of a file it is known which others it may have; what is taken predicts.
+func TestFiles(t *testing.T) {
+	obs := madeUp(leastRows+3, profile.CNN, 77)
+	m, err := Fit(obs[:leastRows], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range obs[leastRows:] {
+		o := obs[leastRows+i]
+		o.Host.Name, o.Censored = string(rune('a'+i)), i == 2
+		if err := m.Observe(o); err != nil {
 			t.Fatal(err)
 		}
-		m.hosts, m.learned = []host{{Name: "h"}}, []learnedModel{{Key: 1}}
-		p := m.parts[profile.CNN]
-		change(p, &m.hosts[0], &m.learned[0])
-		if err = p.check(); err == nil {
-			var file bytes.Buffer
-			if err = m.Save(&file); err == nil {
-				_, err = Load(&file)
-			}
-		}
-		if fine := name[:5] == "fine:"; (err == nil) != fine {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
+	m.hosts = []host{{Name: "a", Context: 1 << 20, Rows: 1}, {Name: "b", Rows: 1}}
+	var file bytes.Buffer
+	if err := m.Save(&file); err != nil {
+		t.Fatal(err)
+	}
+	golden.Leaves(t, "files.txt", [][]byte{file.Bytes()}, []string{"-11", "-10", "-1", "0", "0.5", "1", "10", "11", "1000000000000000", "1000000000000001", "4611686018427387904", "4611686018427387905"}, nil, func(doc []byte) bool {
+		m, err := Load(bytes.NewReader(doc))
+		if err != nil {
+			return false
+		}
+		if e, err := m.Peak(&obs[0].Spec, obs[0].Host); err != nil || !(e.Value >= 0 && e.Lo <= e.Value && e.Value <= e.Hi) {
+			t.Errorf("%+v, %v, of\n%s", e, err, doc)
+		}
+		return true
+	})
 }
 
 // TestStrangersAtAPrice: where architectures need alike, a stranger's reservation holds

@@ -165,7 +165,7 @@ func (p *part) check() error {
 		return fmt.Errorf("%d coefficients, want 1 to %d", len(p.Coef), termCount)
 	}
 	for j, c := range p.Coef {
-		if !num.Finite(c) || c < 0 {
+		if c < 0 {
 			return fmt.Errorf("coefficient %d is %v, want 0 or more", j, c)
 		}
 	}
@@ -184,14 +184,14 @@ func (p *part) check() error {
 		return fmt.Errorf("%d lower and %d upper feature bounds", len(p.Lo), len(p.Hi))
 	}
 	for j := range p.Lo {
-		if !num.Finite(p.Lo[j]) || !num.Finite(p.Hi[j]) || p.Lo[j] > p.Hi[j] {
+		if p.Lo[j] > p.Hi[j] {
 			return fmt.Errorf("feature %d has range %v to %v", j, p.Lo[j], p.Hi[j])
 		}
 	}
 	if p.Form < flatSpread || p.Form > logSpread {
 		return fmt.Errorf("unknown spread form %d", p.Form)
 	}
-	if !num.Finite(p.Flat) || p.Flat < 0 || p.Rows < 0 || p.Groups < 0 {
+	if p.Flat < 0 || p.Rows < 0 || p.Groups < 0 {
 		return fmt.Errorf("spread %v, %d rows, %d groups: want 0 or more", p.Flat, p.Rows, p.Groups)
 	}
 	if !slices.IsSorted(p.Known) {

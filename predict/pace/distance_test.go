@@ -56,3 +56,38 @@ func TestPlausibleRates(t *testing.T) {
 		}
 	}
 }
+
+// TestShares: a slice has a part of the compute and of the memory slices of its card: from one to all
+// of each.
+func TestShares(t *testing.T) {
+	for _, name := range []string{"A100", "A30"} {
+		card, _ := profile.LookupGPU(name)
+		compute, size := card.MIGSlices()
+		for c := range compute + 2 {
+			for m := range size + 2 {
+				got, err := shareOf(&card, profile.MIGProfile{Compute: c, Size: m})
+				if want := c >= 1 && c <= compute && m >= 1 && m <= size; (err == nil) != want {
+					t.Errorf("%s: %d compute and %d memory slices: %v", name, c, m, err)
+				}
+				if err == nil && (!(math.Abs(got.compute*float64(compute)-float64(c)) <= 1e-9) || !(math.Abs(got.memory*float64(size)-float64(m)) <= 1e-9)) {
+					t.Errorf("%s: %d of %d compute and %d of %d memory slices are %+v", name, c, compute, m, size, got)
+				}
+			}
+		}
+	}
+}
+
+// TestThroughputs: a throughput is what is told, or else batches by steps, from 1e-18 to 1e18.
+func TestThroughputs(t *testing.T) {
+	for told, want := range map[float64]bool{1e-18: true, 0.99e-18: false, 1e18: true, 1.01e18: false, -1: false, math.Inf(1): false, math.NaN(): false, 0: true} {
+		p := &profile.Profile{Spec: profile.Spec{Training: profile.Training{BatchSize: 32}}}
+		if err := p.Vector.Set(profile.MedianStepTime, 0.25); err != nil {
+			t.Fatal(err)
+		}
+		o := Observation{Profile: p, GPU: profile.GPUModel{Name: "own"}, Throughput: told}
+		gpu, got, err := o.throughput()
+		if (err == nil) != want || err == nil && (gpu.Name != "own" || got != told && (told != 0 || got != 128)) {
+			t.Errorf("told %v: %v, %v", told, got, err)
+		}
+	}
+}
