@@ -1,10 +1,16 @@
 package books_test
 
 import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
@@ -137,5 +143,59 @@ func TestPart(t *testing.T) {
 	b.Reopen()
 	if _, said := decide(t, b); said["task-3"] != "n1/gpu-0" || b.Check() != nil {
 		t.Errorf("after the time %v; %v, want them together", said, b.Check())
+	}
+}
+
+// TestPartedDays: whoever comes, waits or goes, no decision joins pods whose owners are kept apart, and all others may share.
+func TestPartedDays(t *testing.T) {
+	joined, kept := 0, 0
+	for seed := range uint64(30) {
+		rng, now := rand.New(rand.NewPCG(seed, 45)), epoch
+		b := opened(t, books.Config{Now: func() time.Time { return now }}, gpuNode("n1", a100, 40960, 1+rng.IntN(2)))
+		owners, placed := map[types.UID]int{}, map[types.UID]*corev1.Pod{}
+		apart := map[[2]int]time.Time{}
+		yes := true
+		for n := range 40 {
+			now = now.Add(time.Duration(rng.IntN(10)) * time.Minute)
+			pod := taskPod(n, api.AnnotationProfile, "light")
+			owners[pod.UID] = rng.IntN(4)
+			pod.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(fmt.Sprint("job", owners[pod.UID])), Controller: &yes}}
+			b.SetPod(pod)
+			if all := slices.Sorted(maps.Keys(placed)); len(all) > 1 && rng.IntN(3) == 0 {
+				x, y := all[rng.IntN(len(all))], all[rng.IntN(len(all))]
+				until := now.Add(time.Duration(1+rng.IntN(120)) * time.Minute)
+				b.Part(x, y, until)
+				apart[[2]int{owners[x], owners[y]}], apart[[2]int{owners[y], owners[x]}] = until, until
+			}
+			for _, uid := range slices.Sorted(maps.Keys(placed)) {
+				if rng.IntN(4) == 0 {
+					b.DropPod(uid)
+					delete(placed, uid)
+				}
+			}
+			r, said := decide(t, b)
+			for _, pod := range write(t, b, r) {
+				placed[pod.UID] = pod
+			}
+			for _, d := range r.Decisions {
+				for uid, o := range placed {
+					if uid == d.Pod.UID || o.Annotations[api.AnnotationGPU] != d.At.GPU() {
+						continue
+					}
+					if joined++; now.Before(apart[[2]int{owners[uid], owners[d.Pod.UID]}]) {
+						t.Fatalf("seed %d: %s joins %s, whose owner is kept apart from its own: %v", seed, d.Pod.Name, o.Name, said)
+					}
+				}
+			}
+			if len(apart) > 0 && len(r.Refusals) > 0 {
+				kept++
+			}
+			if wrong := b.Check(); wrong != nil {
+				t.Fatal(seed, wrong)
+			}
+		}
+	}
+	if joined < 100 || kept < 10 {
+		t.Errorf("%d pods joined others, in %d rounds some were kept: this says little", joined, kept)
 	}
 }

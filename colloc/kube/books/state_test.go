@@ -100,6 +100,19 @@ func (w *world) repeat(t *rapid.T) {
 	}
 }
 
+// loosen takes the gate away from a pod that was not placed, as anybody may: the scheduler puts it somewhere.
+func (w *world) loosen(t *rapid.T) {
+	was := w.anyPod(t)
+	if was == nil || was.Annotations[api.AnnotationGPU] != "" || was.Annotations[api.AnnotationGang] != "" {
+		return
+	}
+	pod := was.DeepCopy()
+	pod.Spec.SchedulingGates = nil
+	w.stamp(pod)
+	w.pods[pod.UID] = pod
+	w.tell(t, func() { w.planner.SetPod(pod) })
+}
+
 func (w *world) decide(t *rapid.T) {
 	r, err := w.planner.Decide(context.Background())
 	if err != nil {
@@ -284,7 +297,7 @@ func TestAnyOrder(t *testing.T) {
 		w.planner = w.make()
 		w.planner.Open()
 		act := []func(*rapid.T){
-			w.create, w.create, w.decide, w.decide, w.write, w.write, w.write, w.remove, w.repeat, w.node, w.restart,
+			w.create, w.create, w.decide, w.decide, w.write, w.write, w.write, w.remove, w.repeat, w.loosen, w.node, w.restart,
 			func(*rapid.T) { w.catchUp() },
 			func(rt *rapid.T) { w.settle(); w.check(rt) },
 		}
