@@ -1,3 +1,8 @@
+//go:build !race
+
+// What a browser draws is tested without the race detector: the driver of the browser
+// alone takes longer to compile with it than everything else here.
+
 package page_test
 
 import (

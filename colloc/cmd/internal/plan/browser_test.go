@@ -1,3 +1,8 @@
+//go:build !race
+
+// What a browser draws is tested without the race detector: the driver of the browser
+// alone takes longer to compile with it than everything else here.
+
 package plan
 
 import (
@@ -15,8 +20,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-
-	"example.com/colloc/internal/race"
 )
 
 // browser returns a tab of a headless Chromium, or skips the test.
@@ -50,10 +53,7 @@ func browser(t *testing.T) context.Context {
 // the keyboard reaches the table.
 func TestPageInBrowser(t *testing.T) {
 	tab := browser(t)
-	tasks, gpus := 500, 200
-	if race.Enabled {
-		tasks, gpus = 100, 40
-	}
+	const tasks, gpus = 500, 200
 	var text strings.Builder
 	for i := range tasks {
 		memory := 9 + i%5
