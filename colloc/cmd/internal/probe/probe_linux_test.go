@@ -18,6 +18,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/burn"
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/taskfile"
+	"example.com/colloc/internal/testbed"
 	"example.com/colloc/profile"
 )
 
@@ -25,6 +26,7 @@ import (
 const mainEnv = "COLLOC_PROBE_MAIN"
 
 func TestMain(m *testing.M) {
+	testbed.Prepare() // burners heed SIGINT
 	if os.Getenv(mainEnv) != "" {
 		program := Program()
 		if os.Args[1] == "burn" {
@@ -41,7 +43,6 @@ func host(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv(mainEnv, "1") // for burners
-	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	write(t, "gpus.json", `{"gpus": [{"id": "used", "name": "A100-40GB", "foreign": "2GiB"}, {"id": "free", "name": "A100-40GB"}]}`)
 }
 
