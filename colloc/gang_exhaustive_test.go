@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
@@ -101,7 +102,7 @@ func TestGangAgainstExhaustive(t *testing.T) {
 	pool := crowd(t, 8)
 	rng := rand.New(rand.NewPCG(41, 42))
 	kinds := map[string]int{}
-	for round := range 250 {
+	for round := range race.Fewer(250) {
 		task, gpus := drawGang(t, rng, pool)
 		best := math.Inf(-1)
 		for set := range uint(1) << len(gpus) {
@@ -128,7 +129,10 @@ func TestGangAgainstExhaustive(t *testing.T) {
 			kinds["joins a gang"]++
 		}
 	}
-	if t.Log(kinds); kinds["best"] < 180 || kinds["joins a gang"] < 40 || kinds["less"] > 15 || kinds["waits"] > 15 { // it takes those where the gang adds most, one by one
+	if t.Log(kinds); race.Enabled {
+		return // fewer rounds say less
+	}
+	if kinds["best"] < 180 || kinds["joins a gang"] < 40 || kinds["less"] > 15 || kinds["waits"] > 15 { // it takes those where the gang adds most, one by one
 		t.Errorf("%v", kinds)
 	}
 }

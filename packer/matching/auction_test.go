@@ -5,11 +5,13 @@ import (
 	rand "math/rand/v2"
 	"slices"
 	"testing"
+
+	"example.com/colloc/internal/race"
 )
 
 func TestOfferScan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
-	for range 3000 {
+	for range race.Fewer(3000) {
 		row, price := make([]int32, rng.IntN(14)), make([]int32, 14)
 		for k := range row {
 			row[k], price[k] = rng.Int32N(6), rng.Int32N(3)
@@ -35,7 +37,7 @@ func TestOfferScan(t *testing.T) {
 
 func TestLargest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 34))
-	for range 1000 {
+	for range race.Fewer(1000) {
 		values := make([]int32, rng.IntN(14))
 		for k := range values {
 			values[k] = rng.Int32N(20) - 5

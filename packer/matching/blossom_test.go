@@ -3,6 +3,8 @@ package matching
 import (
 	rand "math/rand/v2"
 	"testing"
+
+	"example.com/colloc/internal/race"
 )
 
 // randomGraph draws a graph with floors; kinds differ in how degenerate the
@@ -95,7 +97,7 @@ func startDuals(rng *rand.Rand, edges []edge, floor []int64) []int64 {
 
 func TestBlossomAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 12000 {
+	for range race.Fewer(12000) {
 		n := rng.IntN(12) + 1
 		edges, floor := randomGraph(rng, n)
 		b := newBlossom(n, floor, startDuals(rng, edges, floor))
@@ -111,7 +113,7 @@ func TestBlossomAgainstBruteForce(t *testing.T) {
 
 func TestBlossomLargerProvesItself(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 300 {
+	for range race.Fewer(300) {
 		n := rng.IntN(90) + 10
 		edges, floor := randomGraph(rng, n)
 		b := newBlossom(n, floor, startDuals(rng, edges, floor))

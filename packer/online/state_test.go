@@ -12,12 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/internal/golden"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
-var steps = flag.Int("steps", 600, "how many events TestSchedulerState draws")
+var steps = flag.Int("steps", race.Fewer(600), "how many events TestSchedulerState draws")
 
 // told is all that a caller knows of a Scheduler.
 type told struct {

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
-var days = flag.Int("days", 30, "how many random days TestSchedulerEnds plays")
+var days = flag.Int("days", race.Fewer(30), "how many random days TestSchedulerEnds plays")
 
 // uneven is pressing on GPUs of which the second half is slower.
 type uneven struct{ pressing }
@@ -47,7 +48,7 @@ func TestSchedulerEnds(t *testing.T) {
 		all.day(t, seed)
 	}
 	t.Logf("%+v", all)
-	if n := *days; all.moved < n/3 || all.wrong < n || all.large < n || all.died < n/3 {
+	if n := *days; !race.Enabled && (all.moved < n/3 || all.wrong < n || all.large < n || all.died < n/3) {
 		t.Errorf("%+v: this says little", all)
 	}
 }

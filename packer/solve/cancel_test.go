@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	rand "math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,14 +76,6 @@ func TestPropertyOrderChangesNothingElse(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestMillionTasks: what Matching cannot do it refuses at once, and says why.
-func TestMillionTasks(t *testing.T) {
-	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1, 0.8}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}}, Tasks: make([]packer.Task, 1_000_000)}
-	if _, err := (Matching{}).Pack(context.Background(), p); err == nil || !strings.Contains(err.Error(), "1000000 tasks") {
-		t.Errorf("got %v", err)
-	}
 }
 
 // TestColumnGenWithoutHomesStops: with gangs beside homes there are two plans on the way;

@@ -61,6 +61,9 @@ func TestLocalSearchGap(t *testing.T) {
 		{name: "threes", n: 100, k: 3, bound: 86.7301, gap: 0.012, asked: 20_000},
 		{name: "fours", n: 100, k: 4, bound: 75.3085, gap: 0.018, asked: 30_000},
 	}
+	if race.Enabled {
+		tests = tests[:1]
+	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := setsProblem(t, "random", tt.n, tt.k)

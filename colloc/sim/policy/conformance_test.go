@@ -13,7 +13,7 @@ import (
 // has little to find in sequential code, a few of them.
 func TestConformance(t *testing.T) {
 	for i, p := range policy.All() {
-		if race.Enabled && i%8 != 0 {
+		if race.Enabled && i%16 != 0 {
 			continue
 		}
 		t.Run(p.Name(), func(t *testing.T) { simtest.Conformance(t, p) })

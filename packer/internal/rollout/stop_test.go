@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer/internal/rollout"
 )
 
@@ -126,7 +127,7 @@ func together(w *world, j *rollout.Job, on []int32) bool {
 // and what then runs fits, on the cards and into its owner's purse.
 func TestStops(t *testing.T) {
 	stopped, emptied := 0, 0
-	for seed := range uint64(3000) {
+	for seed := range uint64(race.Fewer(3000)) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		w := draw(r)
 		sets := rollout.NewSets(w.classes, w.rates)
@@ -196,7 +197,7 @@ func TestStops(t *testing.T) {
 			}
 		}
 	}
-	if stopped < 100 || emptied < 100 {
+	if !race.Enabled && (stopped < 100 || emptied < 100) {
 		t.Errorf("%d stops in 3,000 days, %d purses empty: this says nothing", stopped, emptied)
 	}
 }
@@ -370,7 +371,7 @@ func (s *slow) moves(all []int32) {
 // TestStopTwin is TestPlayTwin where jobs run already, and may stop for shorter ones or go on elsewhere.
 func TestStopTwin(t *testing.T) {
 	stopped, moved, detoured := 0, 0, 0
-	for seed := range uint64(3000) {
+	for seed := range uint64(race.Fewer(3000)) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		w := draw(r)
 		e := rollout.Engine{Sets: rollout.NewSets(w.classes, w.rates), Jobs: w.jobs[:len(w.jobs)/2], Cards: w.cards}
@@ -412,7 +413,7 @@ func TestStopTwin(t *testing.T) {
 		}
 		stopped, moved = stopped+len(stops), moved+s.moved
 	}
-	if stopped < 300 || moved < 20 || detoured < 300 {
+	if !race.Enabled && (stopped < 300 || moved < 20 || detoured < 300) {
 		t.Errorf("only %d jobs stopped, %d moved and %d went first", stopped, moved, detoured)
 	}
 }
