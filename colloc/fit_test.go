@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/interference"
@@ -233,7 +234,7 @@ func TestReservation(t *testing.T) {
 }
 
 func TestFitAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled { // it makes sync.Pool drop items at random
 		t.Skip("the race detector makes sync.Pool drop items: run without -race to count allocations")
 	}
 	p := shared(t)

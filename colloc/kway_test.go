@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/solve"
 	"example.com/colloc/predict/interference"
@@ -160,7 +161,7 @@ func BenchmarkSetsOfThreeAndFour(b *testing.B) {
 // make it worse, and the plans of a Planner that saw them do what the best ones do but
 // for 3 %.
 func TestSetsOfThreeAndFour(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("learns and plans in one goroutine")
 	}
 	for _, count := range []int{24, 192} {

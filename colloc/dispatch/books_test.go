@@ -13,11 +13,12 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/dispatch"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
-var manyJobs = flag.Int("dispatch.jobs", 4000, "how many jobs TestManyJobs lets through")
+var manyJobs = flag.Int("dispatch.jobs", max(1000, race.Fewer(4000)), "how many jobs TestManyJobs lets through")
 
 // TestManyJobs: jobs that are over leave nothing but what they taught.
 //
@@ -135,7 +136,7 @@ func gpuTime(runs map[uint64]*life, from, upTo time.Duration) map[string]float64
 // TestBooks: accounts, limits, quotas, classes and memory are what the log says, recounted from its
 // beginning after each decision by a checker that shares no code with the Dispatcher.
 func TestBooks(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(max(2, race.Fewer(4))) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		const window = 5 * time.Hour
 		o := dispatch.Options{HalfLife: time.Hour, Window: window, Scheduler: online.SchedulerOptions{Budget: profile.Some([]int{0, 40}[seed%2])}}

@@ -20,7 +20,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-var events = flag.Int("dispatch.events", max(300, race.Fewer(1500)), "how many events the property tests draw")
+var events = flag.Int("dispatch.events", max(150, race.Fewer(1500)), "how many events the property tests draw")
 
 var seed = flag.Uint64("dispatch.seed", 1, "from which the property tests draw")
 

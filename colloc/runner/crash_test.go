@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/internal/race"
 )
 
 const (
@@ -74,7 +75,7 @@ func TestCrash(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 1))
 	confirmed := make(map[string]bool)
 	lives := crashes
-	if raced {
+	if race.Enabled {
 		lives = crashesRaced
 	}
 	for life := range lives {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/internal/race"
 )
 
 // TestMany runs many tasks that append their names to a file, some of which
@@ -19,7 +20,7 @@ import (
 func TestMany(t *testing.T) {
 	const everyFails, everyLacks = 10, 20
 	tasks := 300
-	if raced {
+	if race.Enabled {
 		tasks = 40
 	}
 	dir := t.TempDir()

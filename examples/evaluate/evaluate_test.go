@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/colloc/internal/race"
 )
 
 // writeFC writes n made-up dense networks in the layout of Horus's set.
@@ -206,7 +208,7 @@ func TestMilestone(t *testing.T) {
 	if data == "" {
 		t.Skip("COLLOC_DATA is not set: set it to the folder with the measurement files to run this test")
 	}
-	if underRace {
+	if race.Enabled {
 		t.Skip("fits 26 models on all rows: not with -race; go test without it runs this test")
 	}
 	var out, log bytes.Buffer

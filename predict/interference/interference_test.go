@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/internal/lsq"
 	"example.com/colloc/profile"
@@ -310,7 +311,7 @@ func TestExplainSums(t *testing.T) {
 }
 
 func TestSpeedsDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled { // it makes sync.Pool drop items at random
 		t.Skip("the race detector makes sync.Pool drop items at random: run without -race")
 	}
 	tasks, obs := fakeWorld(t, 10, 4, 3)

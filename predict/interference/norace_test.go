@@ -1,5 +1,0 @@
-//go:build !race
-
-package interference
-
-const raceEnabled = false
