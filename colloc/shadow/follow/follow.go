@@ -94,10 +94,15 @@ func New(c Config) (*Follower, error) {
 
 // Take goes one round on and returns what colloc would do with what waits and with what has just
 // started, all else as it is; nil if that is nobody of whom anything is known. A round
-// before the last one is an error. O(jobs + GPUs) and a decision, if anything changed.
+// before the last one is an error; where that is by more than an hour, the clock was wrong before, and the jobs until then
+// count no more. What was learned of them stays. O(jobs + GPUs) and a decision, if anything changed.
 func (f *Follower) Take(ctx context.Context, s *journal.Snapshot) (*dispatch.Decision, error) {
-	if s.At.Before(f.last) {
+	if f.late(s) {
 		return nil, fmt.Errorf("follow: a round of %v after one of %v: was the clock set back?", s.At, f.last)
+	}
+	if s.At.Before(f.last) { // the clock was wrong until now
+		f.past, f.from, f.plan, f.asked = nil, time.Time{}, nil, question{}
+		clear(f.tracked)
 	}
 	if f.from.IsZero() {
 		f.from = s.At
@@ -139,6 +144,12 @@ func (f *Follower) Take(ctx context.Context, s *journal.Snapshot) (*dispatch.Dec
 		f.watch(f.tracked[s.Jobs[i].ID])
 	}
 	return f.plan, nil
+}
+
+// late reports whether a round is before the last one, by so little that the clock comes there again.
+func (f *Follower) late(s *journal.Snapshot) bool {
+	back := f.last.Sub(s.At)
+	return back > 0 && back <= time.Hour
 }
 
 // track finds a job, or begins to follow it.

@@ -427,24 +427,30 @@ func TestHalfSeen(t *testing.T) {
 }
 
 // TestClockSetBack: a round of a journal before its last one counts as damage, and as nothing
-// else.
+// else, until the clock comes there again. A clock that was years ahead is not waited for.
 func TestClockSetBack(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "j")
-	w, err := journal.Open(path, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, minute := range []int{0, 2, 1, 3} {
-		if err := w.Write(&journal.Snapshot{At: at(minute), GPUs: v100s("n/a")}); err != nil {
+	const years = 10 * 365 * 24 * 60
+	for _, tt := range []struct {
+		minutes      []int
+		rounds, late int
+	}{{[]int{0, 2, 1, 3}, 3, 1}, {[]int{0, 69, 9, 70}, 3, 1}, {[]int{0, years, 1, 2, 3}, 5, 0}} {
+		path := filepath.Join(t.TempDir(), "j")
+		w, err := journal.Open(path, 0)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s, err := follow.Report(t.Context(), path, follow.Config{})
-	if err != nil || s.Rounds != 3 || s.Damage != (journal.Damage{Rounds: 1}) {
-		t.Errorf("%d rounds, damage %+v, %v; want 3 and one", s.Rounds, s.Damage, err)
+		for _, minute := range tt.minutes {
+			if err := w.Write(&journal.Snapshot{At: at(minute), GPUs: v100s("n/a")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := follow.Report(t.Context(), path, follow.Config{})
+		if err != nil || s.Rounds != tt.rounds || s.Damage != (journal.Damage{Rounds: tt.late}) {
+			t.Errorf("%v: %d rounds, damage %+v, %v; want %d and %d", tt.minutes, s.Rounds, s.Damage, err, tt.rounds, tt.late)
+		}
 	}
 }
 

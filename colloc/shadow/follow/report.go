@@ -56,11 +56,11 @@ func Report(ctx context.Context, path string, c Config) (*Summary, error) {
 	return s, nil
 }
 
-// Read follows a journal. Rounds that come after a later one, as when a clock was set back, count as damage.
+// Read follows a journal. Rounds that [Follower.Take] refuses, as when a clock was set back, count as damage.
 func (f *Follower) Read(ctx context.Context, path string) (journal.Damage, error) {
 	back := 0
 	damage, err := journal.Read(path, func(s *journal.Snapshot) error {
-		if s.At.Before(f.last) {
+		if f.late(s) {
 			back++
 			return nil
 		}
