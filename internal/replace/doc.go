@@ -67,7 +67,7 @@ func tidy(dir, begins string) {
 		if !ours || number == "" || strings.Trim(number, "0123456789") != "" {
 			continue
 		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > longest {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > longest { //nolint:forbidigo // files have the times of the system's clock
 			_ = os.Remove(filepath.Join(dir, e.Name())) // another's stays
 		}
 	}
