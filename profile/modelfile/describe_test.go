@@ -8,14 +8,14 @@ import (
 	"example.com/colloc/profile"
 )
 
-// reading is a file and what is read of it, as told prints it, or the error.
-type reading struct {
+// sample is a file and what is read of it, as told prints it, or the error.
+type sample struct {
 	name, text string
 	want       string
 }
 
 // check reads each file and compares.
-func check(t *testing.T, read func(text string) (*File, error), list []reading) {
+func check(t *testing.T, read func(text string) (*File, error), list []sample) {
 	t.Helper()
 	for _, r := range list {
 		t.Run(r.name, func(t *testing.T) {

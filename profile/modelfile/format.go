@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/hf"
 	"example.com/colloc/profile/modelfile/internal/keras"
@@ -88,11 +89,13 @@ func read(in *scan.Input, o *Options) (*File, error) {
 	if err := foreignFault(head); err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
-		if in, err = scan.FromUTF16(in); err != nil {
+	if reading.IsUTF16(head) {
+		path := in.Path
+		in = scan.NewInput(reading.UTF8(in))
+		in.Path = path
+		if head, err = in.Peek(scan.Ahead); err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		head, _ = in.Peek(scan.Ahead) // of memory: it may be shorter
 	}
 	return sniff(head).read(in, o)
 }

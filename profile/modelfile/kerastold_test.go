@@ -33,7 +33,7 @@ func TestKerasTold(t *testing.T) {
 left: linear units 3 params 15 out 3 macs 15
 right: linear units 3 params 15 out 3 macs 15
 `
-	check(t, readText, []reading{
+	check(t, readText, []sample{
 		{"Keras 1 joins end to end", strings.Replace(merged, "MODE", "concat", 1), `
 keras "m", sample 4` + branches + `out: linear units 1 params 7 out 1 macs 7`},
 		{"or adds up", strings.Replace(merged, "MODE", "sum", 1), `

@@ -146,7 +146,7 @@ func TestLeftOut(t *testing.T) {
 			t.Errorf("%s: %v, %+v; want %d", text, err, f, want)
 		}
 	}
-	check(t, readText, []reading{{
+	check(t, readText, []sample{{
 		"faults of both halves", `{"model_type": "clip", "text_config": {"vocab_size": -1}, "vision_config": {"patch_size": 0}, "projection_dim": 1.5}`,
 		`modelfile: huggingface: model_type "clip": projection_dim is 1.5, want a whole number from 1 to 2147483648
 vocab_size is -1, want a whole number from 1 to 2147483648

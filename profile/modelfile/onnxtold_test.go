@@ -63,7 +63,7 @@ func stated(name string, dims ...int64) proto { return proto{}.bytes(13, valueIn
 // TestONNXTold: what a graph tells.
 func TestONNXTold(t *testing.T) {
 	const unknown = "\n! 1 layers have no known output shape and unknown activations: run ONNX shape inference first"
-	check(t, readText, []reading{
+	check(t, readText, []sample{
 		{"weights that are listed as inputs are no samples", graphOf(given("x", 4, 3, 8, 8), given("w", 2, 3, 3, 3), stored("w", 1, 2, 3, 3, 3), op("Conv", "x w", "y")), `
 onnx "", total 54, batch 4, sample 192
 y: conv units 2 params 54 out 72 macs 1944`},

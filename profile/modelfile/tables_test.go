@@ -15,7 +15,7 @@ func infoText(rows string, below ...string) string {
 func TestTorchInfoTold(t *testing.T) {
 	const cut = "! 1 rows are cut off at the depth limit: what they hold follows from the stated totals; print with depth=99"
 	const open = "! 1 rows are cut off at the depth limit and no total tells what they hold: their activations are unknown; print with depth=99"
-	check(t, readText, []reading{
+	check(t, readText, []sample{
 		{"rows that are cut off share the sizes and the work that are stated for the batch of two", infoText(`Net                                   [2, 12]                   --
 ├─Block: 1-1                          [2, 4, 9, 9]              44
 ├─Mixer: 1-2                          [2, 12]                   30
@@ -291,7 +291,7 @@ func TestTorchInfoUnits(t *testing.T) {
 // TestKerasSummaryTold: what a table of model.summary() tells.
 func TestKerasSummaryTold(t *testing.T) {
 	const head = "Model: \"m\"\n Layer (type)                Output Shape              Param #   \n=================================================================\n"
-	check(t, readText, []reading{
+	check(t, readText, []sample{
 		{"half of a batch norm is statistics", head + ` bn (BatchNormalization)     (None, 8, 8, 4)           16
  flatten (Flatten)           (None, 256)               0
  dense (Dense)               (None, 10)                2570
@@ -430,7 +430,7 @@ own: other without activations and params
 
 // TestTorchSummaryTold: what a table of torchsummary tells.
 func TestTorchSummaryTold(t *testing.T) {
-	check(t, readText, []reading{
+	check(t, readText, []sample{
 		{"nothing to warn of", summaryHead + `====
   Linear-1      [-1, 5]        30
   A-2           [-1, 5]        5

@@ -10,7 +10,7 @@ import (
 // TestTorchPrintTold: what a printed model tells.
 func TestTorchPrintTold(t *testing.T) {
 	const silent = "\n! print(model) tells no activations: they are unknown"
-	check(t, readText, []reading{
+	check(t, readText, []sample{
 		{"a log around it, and one line that is no module", `epoch 1 (of 3)
 )
 Net(

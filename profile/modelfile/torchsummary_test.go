@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/profile"
-	"example.com/colloc/profile/modelfile/internal/scan"
+	"example.com/colloc/profile/internal/reading"
 )
 
 func TestTorchSummary(t *testing.T) {
@@ -156,7 +156,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(f.Warnings); got != scan.MaxWarnings+1 {
+	if got := len(f.Warnings); got != reading.MaxWarnings+1 {
 		t.Errorf("got %d warnings", got)
 	}
 }

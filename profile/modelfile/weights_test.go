@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
@@ -303,7 +304,7 @@ func checkFile(t *testing.T, f *File) {
 			t.Errorf("layer %d: %v", i, err)
 		}
 	}
-	if len(f.Model.Layers) == 0 || len(f.Model.Layers) > scan.MaxLayers || len(f.Warnings) > scan.MaxWarnings+1 {
+	if len(f.Model.Layers) == 0 || len(f.Model.Layers) > scan.MaxLayers || len(f.Warnings) > reading.MaxWarnings+1 {
 		t.Errorf("%d layers, %d warnings", len(f.Model.Layers), len(f.Warnings))
 	}
 }

@@ -12,7 +12,7 @@ import (
 // TestWeightsTold: what names and shapes of weights tell, in the order of the file.
 func TestWeightsTold(t *testing.T) {
 	const silent = "\n! a file of weights tells no activations: they are unknown; a config.json tells them"
-	check(t, readText, []reading{
+	check(t, readText, []sample{
 		{"a bias tells the outputs, before or after the weight", string(ggufFile([]weight{
 			{"a.weight", []int64{16, 8}}, {"a.bias", []int64{8}}, {"b.bias", []int64{8}}, {"b.weight", []int64{16, 8}}, {"c.bias", []int64{3}}, {"c.scale", []int64{7}},
 		})), `
@@ -79,7 +79,7 @@ func TestIndexTold(t *testing.T) {
 		}
 		return ReadFile("index.json", nil)
 	}
-	check(t, read, []reading{
+	check(t, read, []sample{
 		{"two shards", string(text), `
 safetensors index "index", total 8
 a: linear units 2 params 8 without activations

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unicode/utf16"
 
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/tracefile/internal/gather"
 	"example.com/colloc/profile/tracefile/internal/profiler"
 )
@@ -20,8 +20,8 @@ func plain(r io.Reader) (in *bufio.Reader, head []byte, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, nil, err
 	}
-	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) { // PowerShell's redirection
-		in = bufio.NewReaderSize(&wide{r: in}, gather.MaxLine)
+	if reading.IsUTF16(head) {
+		in = bufio.NewReaderSize(reading.UTF8(in), gather.MaxLine)
 		if head, err = in.Peek(4 << 10); err != nil && !errors.Is(err, io.EOF) {
 			return nil, nil, err
 		}
@@ -61,46 +61,4 @@ func (u *unpacked) Read(p []byte) (int, error) {
 		err = fmt.Errorf("gzip: the file is cut off: %w", err)
 	}
 	return n, err
-}
-
-// wide turns UTF-16 with a byte order mark into UTF-8.
-type wide struct {
-	r     *bufio.Reader
-	begun bool
-	big   bool
-	high  rune   // the first half of a pair
-	out   []byte // not yet read
-}
-
-// Read implements io.Reader.
-func (w *wide) Read(p []byte) (int, error) {
-	for len(w.out) < min(len(p), 4096) {
-		var pair [2]byte
-		if _, err := io.ReadFull(w.r, pair[:]); err != nil {
-			if len(w.out) > 0 {
-				break
-			}
-			return 0, io.EOF // half a unit at the end is none
-		}
-		if !w.begun {
-			w.begun, w.big = true, pair[0] == 0xfe
-			continue
-		}
-		unit := rune(pair[0]) | rune(pair[1])<<8
-		if w.big {
-			unit = rune(pair[1]) | rune(pair[0])<<8
-		}
-		switch {
-		case w.high != 0:
-			w.out = append(w.out, string(utf16.DecodeRune(w.high, unit))...)
-			w.high = 0
-		case utf16.IsSurrogate(unit):
-			w.high = unit
-		default:
-			w.out = append(w.out, string(unit)...)
-		}
-	}
-	n := copy(p, w.out)
-	w.out = w.out[:copy(w.out, w.out[n:])]
-	return n, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
@@ -50,7 +51,7 @@ func readRecording(r *bufio.Reader, c *gather.Collector) error {
 			}
 			if head.Format != recordingFormat || head.Version < 1 || head.Version > recordingVersion {
 				return fmt.Errorf("header: format %q version %d; versions 1 to %d of %q are read",
-					gather.Clip(head.Format), head.Version, recordingVersion, recordingFormat)
+					reading.Clip(head.Format), head.Version, recordingVersion, recordingFormat)
 			}
 			for _, d := range head.Devices {
 				names[d.ID] = d.Name

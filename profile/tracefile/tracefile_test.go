@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/profile"
-	"example.com/colloc/profile/tracefile/internal/gather"
+	"example.com/colloc/profile/internal/reading"
 )
 
 var cmpOpts = cmp.AllowUnexported(profile.Opt[float64]{}, profile.Opt[profile.Bytes]{}, profile.Opt[time.Duration]{})
@@ -416,7 +416,7 @@ func fuzz(f *testing.F, seeds ...string) {
 				t.Errorf("profile.New refuses what was read: %v", err)
 			}
 		}
-		if len(file.Warnings) > gather.MaxWarnings+10 {
+		if len(file.Warnings) > reading.MaxWarnings+10 {
 			t.Errorf("%d warnings", len(file.Warnings))
 		}
 	})

@@ -1,55 +1,14 @@
 package tracefile
 
 import (
-	"bufio"
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"unicode/utf16"
 )
-
-// TestWide: text of any plane comes out of UTF-16 as it went in, in either order of bytes
-// and however little is read at once; a lone half of a pair is replaced.
-func TestWide(t *testing.T) {
-	const text = "GPU 0: Wärme 80 °C, 温度, 𝛼 and 😀😀 end"
-	encode := func(units []uint16, big bool) []byte {
-		var b []byte
-		for _, u := range append([]uint16{0xfeff}, units...) {
-			if big {
-				b = append(b, byte(u>>8), byte(u))
-			} else {
-				b = append(b, byte(u), byte(u>>8))
-			}
-		}
-		return b
-	}
-	for _, tt := range []struct {
-		name  string
-		units []uint16
-		want  string
-	}{
-		{"text", utf16.Encode([]rune(text)), text},
-		{"half a pair", []uint16{'a', 0xd83d, 'b', 'c'}, "a\ufffdc"},
-		{"nothing", nil, ""},
-	} {
-		for _, big := range []bool{false, true} {
-			for _, few := range []bool{false, true} {
-				var r io.Reader = &wide{r: bufio.NewReader(bytes.NewReader(encode(tt.units, big)))}
-				if few {
-					r = iotest.OneByteReader(r)
-				}
-				if got, err := io.ReadAll(r); err != nil || string(got) != tt.want {
-					t.Errorf("%s, big %v, one by one %v: %q, %v; want %q", tt.name, big, few, got, err, tt.want)
-				}
-			}
-		}
-	}
-}
 
 // TestUnknownFormats have the name of what is unknown.
 func TestUnknownFormats(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
@@ -19,25 +20,11 @@ type Draft struct {
 	// BatchSize is the batch that the file was made with.
 	BatchSize profile.Opt[int]
 	// Warnings are what the reader left out or had to assume.
-	Warnings []Remark
+	Warnings reading.Warnings
 }
 
-// Remark is a warning about a line; line 0 is the file as a whole.
-type Remark struct {
-	Line int
-	Text string
-}
-
-// Warn adds a warning; line 0 is the file as a whole. Beyond maxWarnings it
-// counts no further: one more warning says so.
-func (f *Draft) Warn(line int, format string, args ...any) {
-	switch {
-	case len(f.Warnings) < scan.MaxWarnings:
-		f.Warnings = append(f.Warnings, Remark{Line: line, Text: fmt.Sprintf(format, args...)})
-	case len(f.Warnings) == scan.MaxWarnings:
-		f.Warnings = append(f.Warnings, Remark{Line: line, Text: "further warnings are left out"})
-	}
-}
+// Warn adds a warning; line 0 is the file as a whole.
+func (f *Draft) Warn(line int, format string, args ...any) { f.Warnings.Add(line, format, args...) }
 
 // Add appends a leaf.
 func (f *Draft) Add(l profile.Layer) error {

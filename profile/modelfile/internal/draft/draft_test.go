@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
@@ -50,7 +51,7 @@ func TestBounds(t *testing.T) {
 	if len(f.Model.Layers) != scan.MaxLayers || f.Model.Params() != 7 {
 		t.Errorf("%d layers with %d parameters", len(f.Model.Layers), f.Model.Params())
 	}
-	for i := range scan.MaxWarnings + 5 {
+	for i := range reading.MaxWarnings + 5 {
 		f.Warn(i, "warning %d", i)
 	}
 	last := f.Warnings[len(f.Warnings)-2:]
@@ -75,7 +76,7 @@ func TestAdapters(t *testing.T) {
 		}
 		f.FreezeBesideAdapters()
 		for _, w := range f.Warnings {
-			if text := fmt.Sprintf("adapters found: they alone count as trained, %d of %d parameters", want, f.Model.Params()); w != (Remark{Text: text}) {
+			if text := fmt.Sprintf("adapters found: they alone count as trained, %d of %d parameters", want, f.Model.Params()); w != (reading.Warning{Text: text}) {
 				t.Errorf("got %v, want %s", w, text)
 			}
 		}

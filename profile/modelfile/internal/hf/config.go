@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
@@ -103,7 +104,7 @@ func (c *config) flag(key string, missing bool) bool {
 	}
 	var v bool
 	if err := json.Unmarshal(raw, &v); err != nil {
-		c.faults = append(c.faults, fmt.Errorf("%s is %s, want true or false", key, scan.Clip(string(raw))))
+		c.faults = append(c.faults, fmt.Errorf("%s is %s, want true or false", key, reading.Clip(string(raw))))
 	}
 	return v
 }
@@ -135,7 +136,7 @@ func (c *config) count(missing int64, keys ...string) int64 {
 	}
 	var n int64
 	if err := json.Unmarshal(raw, &n); err != nil || n < 1 || n > maxConfig {
-		c.faults = append(c.faults, fmt.Errorf("%s is %s, want a whole number from 1 to %d", keys[0], scan.Clip(string(raw)), int64(maxConfig)))
+		c.faults = append(c.faults, fmt.Errorf("%s is %s, want a whole number from 1 to %d", keys[0], reading.Clip(string(raw)), int64(maxConfig)))
 		return 1
 	}
 	return n
@@ -152,7 +153,7 @@ func (c *config) count0(key string) int64 {
 // list returns a list of numbers, or nil.
 func (c *config) list(key string) (numbers []int64) {
 	if raw := c.find1(key); raw != nil && json.Unmarshal(raw, &numbers) != nil {
-		c.faults = append(c.faults, fmt.Errorf("%s is %s, want a list of whole numbers", key, scan.Clip(string(raw))))
+		c.faults = append(c.faults, fmt.Errorf("%s is %s, want a list of whole numbers", key, reading.Clip(string(raw))))
 	}
 	return numbers
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
-	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // foreign reports, as a fault, a setting that makes another network of a known
@@ -41,11 +41,11 @@ func (c *config) stranger() string {
 	switch at := c.text("position_embedding_type"); at {
 	case "", "absolute", "rope_gpt_neox", "rope":
 	default:
-		return fmt.Sprintf("position_embedding_type is %q", scan.Clip(at))
+		return fmt.Sprintf("position_embedding_type is %q", reading.Clip(at))
 	}
 	switch part := c.text("feed_forward_type"); {
 	case part != "" && part != "original":
-		return fmt.Sprintf("feed_forward_type is %q", scan.Clip(part))
+		return fmt.Sprintf("feed_forward_type is %q", reading.Clip(part))
 	case string(c.find1("add_cross_attention")) == "true":
 		return "add_cross_attention: it looks at the output of another network"
 	}
@@ -59,7 +59,7 @@ func (c *config) stranger() string {
 	class := strings.ToLower(strings.ReplaceAll(classes[0], "_", ""))
 	for _, word := range []string{"eagle", "medusa", "speculat", "draft", "lora"} {
 		if strings.Contains(class, word) {
-			return "architectures is " + scan.Clip(classes[0])
+			return "architectures is " + reading.Clip(classes[0])
 		}
 	}
 	for own := range strings.FieldsSeq(knownClasses) {
@@ -70,7 +70,7 @@ func (c *config) stranger() string {
 	if _, name := c.fields["_class_name"]; c.modelType == "" || name || c.known() == nil && c.modelType != "llava_llama" {
 		return "" // other words tell what it is
 	}
-	return "architectures is " + scan.Clip(classes[0])
+	return "architectures is " + reading.Clip(classes[0])
 }
 
 // knownClasses are how the classes of what is described begin, without underscores.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
@@ -85,7 +86,7 @@ func (c *config) nemotronH(b *builder, o Options) {
 			}
 			b.mixture(name+".experts", k)
 		default:
-			c.faults = append(c.faults, fmt.Errorf("block %d is %q, want M, *, - or E", i, scan.Clip(part)))
+			c.faults = append(c.faults, fmt.Errorf("block %d is %q, want M, *, - or E", i, reading.Clip(part)))
 			return
 		}
 	}
@@ -100,7 +101,7 @@ func (c *config) nemotronH(b *builder, o Options) {
 func (c *config) pattern() (parts []string) {
 	if raw := c.find1("layers_block_type"); raw != nil {
 		if json.Unmarshal(raw, &parts) != nil {
-			c.faults = append(c.faults, fmt.Errorf("layers_block_type is %s, want a list of words", scan.Clip(string(raw))))
+			c.faults = append(c.faults, fmt.Errorf("layers_block_type is %s, want a list of words", reading.Clip(string(raw))))
 			return nil
 		}
 	} else {

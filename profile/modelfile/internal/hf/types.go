@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
@@ -24,7 +25,7 @@ func Read(r *scan.Input, o Options) (*draft.Draft, error) {
 	b := &builder{file: f}
 	c.describe(b, o)
 	if err := errors.Join(append(c.faults, b.fault)...); err != nil {
-		return nil, fmt.Errorf("model_type %q: %w", scan.Clip(c.modelType), err)
+		return nil, fmt.Errorf("model_type %q: %w", reading.Clip(c.modelType), err)
 	}
 	return f, nil
 }
@@ -135,11 +136,11 @@ func (c *config) unknown(b *builder, o Options) {
 func (c *config) diffuser(class string) error {
 	switch {
 	case strings.HasSuffix(class, "Scheduler"):
-		return fmt.Errorf("%s of diffusers is a schedule of noise, not a network", scan.Clip(class))
+		return fmt.Errorf("%s of diffusers is a schedule of noise, not a network", reading.Clip(class))
 	case strings.HasSuffix(class, "Pipeline"):
-		return fmt.Errorf("%s of diffusers is a pipeline of several networks: describe those in its folders", scan.Clip(class))
+		return fmt.Errorf("%s of diffusers is a pipeline of several networks: describe those in its folders", reading.Clip(class))
 	}
-	return fmt.Errorf("%s of diffusers is not described here; %s", scan.Clip(class), draft.WayOut)
+	return fmt.Errorf("%s of diffusers is not described here; %s", reading.Clip(class), draft.WayOut)
 }
 
 // otherwise says what a JSON file is that names no type of model, as far as its
@@ -172,7 +173,7 @@ const knownTypes = "the Llama, Qwen, DeepSeek, Nemotron, GPT, BERT, T5, BART, Vi
 
 // others adds what a configuration of several models holds beside its text model.
 func (c *config) others(b *builder) {
-	b.file.Warn(0, "model_type %q holds several models: its text model is described alone, the others are unknown", scan.Clip(c.modelType))
+	b.file.Warn(0, "model_type %q holds several models: its text model is described alone, the others are unknown", reading.Clip(c.modelType))
 	b.add(profile.Layer{Name: "other models", Unknown: profile.ParamCounts | profile.ActivationCounts | profile.NeuronCounts})
 }
 

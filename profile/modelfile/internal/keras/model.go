@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
@@ -82,7 +83,7 @@ func (k *model) model(m *layer, in []int64, prefix string, depth int) ([]int64, 
 		class := l.Class
 		if l.modernise() && !k.unknown[class] {
 			k.unknown[class] = true
-			k.file.Warn(0, "layer class %q counts as %s", scan.Clip(class), l.Class)
+			k.file.Warn(0, "layer class %q counts as %s", reading.Clip(class), l.Class)
 		}
 		name := l.Name
 		if name == "" {
@@ -97,7 +98,7 @@ func (k *model) model(m *layer, in []int64, prefix string, depth int) ([]int64, 
 		}
 		out, err := k.layer(l, inputs, prefix+name, depth)
 		if err != nil {
-			return nil, fmt.Errorf("layer %d %q: %w", i, scan.Clip(name), err)
+			return nil, fmt.Errorf("layer %d %q: %w", i, reading.Clip(name), err)
 		}
 		last = out
 		shapes[name] = out
@@ -181,7 +182,7 @@ func (k *model) input(l *layer, in []int64) []int64 {
 func (k *model) once(class, format string) {
 	if !k.unknown[class] {
 		k.unknown[class] = true
-		k.file.Warn(0, format, scan.Clip(class))
+		k.file.Warn(0, format, reading.Clip(class))
 	}
 }
 
@@ -232,7 +233,7 @@ func (k *model) activation(l *layer, of *profile.Layer) error {
 	if name == "" || name == "linear" || of.Kind != profile.Linear && of.Kind != profile.Conv {
 		return nil
 	}
-	return k.file.Add(profile.Layer{Name: of.Name + "." + scan.Clip(name), Kind: profile.Activation, Activations: of.Activations})
+	return k.file.Add(profile.Layer{Name: of.Name + "." + reading.Clip(name), Kind: profile.Activation, Activations: of.Activations})
 }
 
 // wrapper follows TimeDistributed and Bidirectional.
@@ -245,7 +246,7 @@ func (k *model) wrapper(l *layer, in []int64, name string, depth int) ([]int64, 
 	switch {
 	case l.Class == "Bidirectional":
 		if inner.Config.Layer != nil || len(inner.Config.Layers) > 0 { // read twice at each depth it would never end
-			return nil, fmt.Errorf("a Bidirectional around %s: want a recurrent layer", scan.Clip(inner.Class))
+			return nil, fmt.Errorf("a Bidirectional around %s: want a recurrent layer", reading.Clip(inner.Class))
 		}
 		width := k.width
 		if _, err := k.layer(inner, [][]int64{in}, name+".forward", depth); err != nil {
@@ -271,7 +272,7 @@ func (k *model) wrapper(l *layer, in []int64, name string, depth int) ([]int64, 
 		}
 		return append([]int64{in[0]}, out...), err
 	}
-	k.file.Warn(0, "wrapper %q is not known: its layer counts as it stands", scan.Clip(l.Class))
+	k.file.Warn(0, "wrapper %q is not known: its layer counts as it stands", reading.Clip(l.Class))
 	return k.layer(inner, [][]int64{in}, name, depth)
 }
 

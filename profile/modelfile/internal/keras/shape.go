@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
@@ -161,7 +162,7 @@ func window(l *layer, in []int64) ([]int64, error) {
 	c := &l.Config
 	n := len(in) - 1
 	if n < 1 {
-		return nil, fmt.Errorf("%s over a vector", scan.Clip(l.Class))
+		return nil, fmt.Errorf("%s over a vector", reading.Clip(l.Class))
 	}
 	kernel, strides := listOf(c.Kernel, n, 1), listOf(c.Strides, n, 1)
 	if strings.Contains(l.Class, "Pooling") {
@@ -212,7 +213,7 @@ func on(flag json.RawMessage) int64 {
 func paramsOf(l *layer, kind profile.LayerKind, in []int64) (int64, error) {
 	c := &l.Config
 	if slices.Min([]int64{c.Filters, c.Units, c.InputDim, c.OutputDim, c.Multiplier, c.Heads, c.KeyDim, c.ValueDim}) < 0 {
-		return 0, fmt.Errorf("%s has a negative size", scan.Clip(l.Class))
+		return 0, fmt.Errorf("%s has a negative size", reading.Clip(l.Class))
 	}
 	if kind == profile.Embedding {
 		return scan.Mul(c.InputDim, c.OutputDim), nil
@@ -223,7 +224,7 @@ func paramsOf(l *layer, kind profile.LayerKind, in []int64) (int64, error) {
 		return 0, nil
 	}
 	if len(in) == 0 {
-		return 0, fmt.Errorf("the input shape of %s is not known: state the model's input shape", scan.Clip(l.Class))
+		return 0, fmt.Errorf("the input shape of %s is not known: state the model's input shape", reading.Clip(l.Class))
 	}
 	width, bias := in[len(in)-1], on(c.UseBias)
 	switch kind {

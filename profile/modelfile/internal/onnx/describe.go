@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
@@ -47,10 +48,10 @@ func (g *graph) empty() error {
 	}
 	if n := g.elements(); n > 0 {
 		return fmt.Errorf("no layer found: none of the graph's %d operators (%s) is a layer of a network or reads the %d stored elements",
-			len(g.nodes), scan.Clip(strings.Join(ops, ", ")), n)
+			len(g.nodes), reading.Clip(strings.Join(ops, ", ")), n)
 	}
 	return fmt.Errorf("no layer found: of the graph's %d operators (%s) none is a layer of a network or holds weights",
-		len(g.nodes), scan.Clip(strings.Join(ops, ", ")))
+		len(g.nodes), reading.Clip(strings.Join(ops, ", ")))
 }
 
 // describe turns the nodes into leaves, in the order of the file, which ONNX

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
@@ -219,7 +220,7 @@ func (g *graph) tensor(f scan.Field) (t tensor, err error) {
 		err = scan.CheckShape(t.shape)
 	}
 	if err != nil {
-		err = fmt.Errorf("tensor %q at offset %d: %w", scan.Clip(t.name), start, err)
+		err = fmt.Errorf("tensor %q at offset %d: %w", reading.Clip(t.name), start, err)
 	}
 	return t, err
 }

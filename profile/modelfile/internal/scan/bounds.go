@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 )
 
 // Bounds that every reader keeps. Real files stay far below; beyond them a
@@ -19,7 +20,7 @@ const (
 	// MaxJSON is the largest JSON document in bytes, also inside an archive.
 	MaxJSON = 16 << 20
 	// MaxLine is the longest line, and the longest name, in bytes.
-	MaxLine = 64 << 10
+	MaxLine = reading.MaxLine
 	// MaxLayers is the largest number of leaves.
 	MaxLayers = 1 << 18
 	// MaxDepth is the deepest nesting of containers.
@@ -28,8 +29,6 @@ const (
 
 // Bounds of what one file can say.
 const (
-	// MaxWarnings is the largest number of warnings.
-	MaxWarnings = 100
 	// MaxDim is the largest dimension of a shape.
 	MaxDim = 1 << 40
 	// MaxRank is the largest number of dimensions.
@@ -67,18 +66,9 @@ func ParseCount(text string) (int64, error) {
 	digits := strings.ReplaceAll(strings.TrimSpace(text), ",", "")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 || n > profile.MaxCount {
-		return 0, fmt.Errorf("%q is not a count from 0 to 1e15", Clip(strings.TrimSpace(text)))
+		return 0, fmt.Errorf("%q is not a count from 0 to 1e15", reading.Clip(strings.TrimSpace(text)))
 	}
 	return n, nil
-}
-
-// Clip shortens text of a file for a message.
-func Clip(text string) string {
-	const most = 60
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return text
 }
 
 // CheckShape refuses shapes that no tensor has.

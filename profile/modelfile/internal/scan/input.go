@@ -3,10 +3,11 @@ package scan
 import (
 	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
+
+	"example.com/colloc/profile/internal/reading"
 )
 
 // Input reads a file forward, knows its offset for messages, and skips without
@@ -108,7 +109,7 @@ func (in *Input) Bytes(n uint64, limit int64) ([]byte, error) {
 	}
 	start, buf := in.Offset, make([]byte, n)
 	if _, err := io.ReadFull(in, buf); err != nil {
-		return nil, fmt.Errorf("offset %d: %w", start, NoEOF(err))
+		return nil, fmt.Errorf("offset %d: %w", start, reading.NoEOF(err))
 	}
 	return buf, nil
 }
@@ -117,15 +118,7 @@ func (in *Input) Bytes(n uint64, limit int64) ([]byte, error) {
 func (in *Input) Number(width int) (uint64, error) {
 	var buf [8]byte
 	if _, err := io.ReadFull(in, buf[:width]); err != nil {
-		return 0, fmt.Errorf("offset %d: %w", in.Offset, NoEOF(err))
+		return 0, fmt.Errorf("offset %d: %w", in.Offset, reading.NoEOF(err))
 	}
 	return binary.LittleEndian.Uint64(buf[:]), nil
-}
-
-// NoEOF turns an end in the middle of something into what it is.
-func NoEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"example.com/colloc/profile/internal/reading"
 )
 
 // Document reads a whole JSON document without a byte order mark.
@@ -22,53 +24,31 @@ func Document(r io.Reader) ([]byte, error) {
 
 // Lines reads text line by line within bounds.
 type Lines struct {
-	r      *bufio.Reader
-	number int
-	bytes  int64
+	reading.Lines
+	r     *bufio.Reader
+	bytes int64
 }
 
 // NewLines reads the lines of r.
-func NewLines(r io.Reader) *Lines {
-	return &Lines{r: bufio.NewReaderSize(r, MaxLine)}
-}
+func NewLines(r io.Reader) *Lines { return &Lines{r: bufio.NewReaderSize(r, MaxLine)} }
 
 // Each calls visit for each line, without its end, until *done or the end; errors
 // name the line.
 func (l *Lines) Each(done *bool, visit func(number int, line []byte) error) error {
 	for !*done {
-		line, err := l.next()
+		line, err := l.Next(l.r)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := visit(l.number, line); err != nil {
-			return fmt.Errorf("line %d: %w", l.number, err)
+		if l.bytes += int64(len(line)); l.bytes > MaxText {
+			return fmt.Errorf("line %d: the text is longer than %d bytes", l.Line, MaxText)
+		}
+		if err := visit(l.Line, bytes.TrimRight(line, "\r\n")); err != nil {
+			return fmt.Errorf("line %d: %w", l.Line, err)
 		}
 	}
 	return nil
-}
-
-// next returns the next line without its end; the bytes hold until the next
-// call. At the end it returns io.EOF.
-func (l *Lines) next() ([]byte, error) {
-	line, err := l.r.ReadSlice('\n')
-	if len(line) == 0 && err != nil {
-		return nil, err
-	}
-	l.number++
-	l.bytes += int64(len(line))
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, fmt.Errorf("line %d is longer than %d bytes", l.number, MaxLine)
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("line %d: %w", l.number, err)
-	case l.bytes > MaxText:
-		return nil, fmt.Errorf("line %d: the text is longer than %d bytes", l.number, MaxText)
-	}
-	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
-		line = line[:len(line)-1]
-	}
-	return line, nil
 }

@@ -42,29 +42,6 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestUTF16: wide text becomes narrow in either order, whole and without its mark.
-func TestUTF16(t *testing.T) {
-	for data, want := range map[string]string{
-		"\xff\xfea\x00\xe9\x00\n\x00":        "aé\n",
-		"\xfe\xff\x00a\xd8\x3d\xde\x00":      "a😀",
-		"\xff\xfea\x00b":                     "a", // cut off in the middle
-		"\xff\xfe":                           "",
-		"\xff\xfe\xff\xfea\x00\x00\xd8b\x00": "\ufeffa\ufffdb",
-		"\xfe\xff\x4e\x2d\x65\x87\x00 \x00.": "中文 .",
-	} {
-		in := NewInput(strings.NewReader(data))
-		in.Path = "a/file"
-		text, err := FromUTF16(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(text)
-		if err != nil || string(got) != want || text.Path != in.Path {
-			t.Errorf("%q: got %q of %q, %v, want %q", data, got, text.Path, err, want)
-		}
-	}
-}
-
 // TestWire: fields of all types, and messages that end too early or too late.
 func TestWire(t *testing.T) {
 	largest := "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
@@ -265,14 +242,6 @@ func TestCounts(t *testing.T) {
 			t.Errorf("%v: got %v, want %q", c.shape, err, c.fault)
 		}
 	}
-	for n, want := range map[int]string{60: strings.Repeat("é", 30), 62: strings.Repeat("é", 30) + "..."} {
-		if got := Clip(strings.Repeat("é", n/2)); got != want {
-			t.Errorf("%d bytes are clipped to %q", n, got)
-		}
-	}
-	if got, want := Clip("x"+strings.Repeat("é", 40)), "x"+strings.Repeat("é", 29)+"..."; got != want {
-		t.Errorf("clipped in a letter: %q, want %q", got, want)
-	}
 }
 
 // cycle repeats a text without end.
@@ -298,9 +267,6 @@ func TestReadersFail(t *testing.T) {
 	}
 	if err := NewLines(failing("one\n")).Each(new(bool), none); !errors.Is(err, broken) {
 		t.Errorf("between lines: %v", err)
-	}
-	if _, err := FromUTF16(NewInput(failing(strings.Repeat("\xff\xfe", Ahead)))); !errors.Is(err, broken) {
-		t.Errorf("in wide text: %v", err)
 	}
 	if _, err := Document(failing("{")); !errors.Is(err, broken) {
 		t.Errorf("in a document: %v", err)

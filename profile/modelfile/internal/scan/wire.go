@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"example.com/colloc/profile/internal/reading"
 )
 
 // Wire scans protobuf messages without a schema and without holding them:
@@ -59,7 +61,7 @@ func (w *Wire) Message(end int64, visit func(Field) error) error {
 			return nil // the whole file, of unknown length
 		}
 		if err != nil {
-			return fmt.Errorf("offset %d: %w", start, NoEOF(err))
+			return fmt.Errorf("offset %d: %w", start, reading.NoEOF(err))
 		}
 		f := Field{Number: int(min(tag>>3, 1<<30)), Kind: int(tag & 7)}
 		if err := w.value(&f, start, end); err != nil {
@@ -98,7 +100,7 @@ func (w *Wire) value(f *Field, start, end int64) (err error) {
 		return fmt.Errorf("offset %d: wire type %d is not known: no protobuf", start, f.Kind)
 	}
 	if err != nil {
-		return fmt.Errorf("offset %d: %w", start, NoEOF(err))
+		return fmt.Errorf("offset %d: %w", start, reading.NoEOF(err))
 	}
 	return nil
 }
@@ -135,7 +137,7 @@ func (w *Wire) Numbers(to []int64, f Field) ([]int64, error) {
 	for w.In.Offset < f.End {
 		v, err := w.varint()
 		if err != nil {
-			return to, fmt.Errorf("offset %d: %w", w.In.Offset, NoEOF(err))
+			return to, fmt.Errorf("offset %d: %w", w.In.Offset, reading.NoEOF(err))
 		}
 		if err := w.Hold(8); err != nil {
 			return to, err

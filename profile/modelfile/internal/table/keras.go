@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
@@ -28,7 +29,7 @@ func ReadKeras(in *scan.Input) (*draft.Draft, error) {
 	}
 	f.Model.Family = draft.FamilyOfClasses(f.Model.Architecture, slices.Values(t.classes))
 	for _, name := range t.closed {
-		f.Warn(0, "layer %q holds others that the table does not show: its activations are unknown; summary(expand_nested=True)", scan.Clip(name))
+		f.Warn(0, "layer %q holds others that the table does not show: its activations are unknown; summary(expand_nested=True)", reading.Clip(name))
 	}
 	t.withoutOptimizer()
 	t.tree.freeze(f.Model.Layers)
@@ -95,7 +96,7 @@ func (t *kerasTable) read(number int, line []byte) error {
 	}
 	cells, ok := t.cut(text)
 	if !ok {
-		t.tree.file.Warn(number, "not a row of the table: %q", scan.Clip(text))
+		t.tree.file.Warn(number, "not a row of the table: %q", reading.Clip(text))
 		return nil
 	}
 	if t.cells[2] != "" && cells[2] != "" { // a row goes on in lines without parameters
@@ -212,7 +213,7 @@ func (t *kerasTable) flush() error {
 	} else {
 		var err error
 		if l.Params, err = scan.ParseCount(digits); err != nil {
-			return fmt.Errorf("%s: parameters: %w", scan.Clip(name), err)
+			return fmt.Errorf("%s: parameters: %w", reading.Clip(name), err)
 		}
 	}
 	if !known && l.Params == 0 && l.Unknown == 0 {

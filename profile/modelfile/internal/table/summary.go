@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
@@ -64,18 +65,18 @@ func (t *summaryTable) read(number int, line []byte) error {
 func (t *summaryTable) row(number int, text string) error {
 	open, end := strings.IndexByte(text, '['), strings.LastIndexByte(text, ']')
 	if open < 1 || end < open {
-		t.file.Warn(number, "not a row of the table: %q", scan.Clip(text))
+		t.file.Warn(number, "not a row of the table: %q", reading.Clip(text))
 		return nil
 	}
 	name := strings.TrimSpace(text[:open])
 	class, _, _ := strings.Cut(name, "-")
 	shape, elements, batch, err := parseShapes(text[open : end+1])
 	if err != nil {
-		return fmt.Errorf("%s: output shape: %w", scan.Clip(name), err)
+		return fmt.Errorf("%s: output shape: %w", reading.Clip(name), err)
 	}
 	params, err := scan.ParseCount(text[end+1:])
 	if err != nil {
-		return fmt.Errorf("%s: parameters: %w", scan.Clip(name), err)
+		return fmt.Errorf("%s: parameters: %w", reading.Clip(name), err)
 	}
 	kind, known := draft.KindOfTorchClass(class)
 	switch {
@@ -148,7 +149,7 @@ func parseShapes(text string) (first []int64, elements, batch int64, err error) 
 		elements = scan.Add(elements, scan.Mul(dims[1:]...))
 	}
 	if batch == 0 {
-		return nil, 0, 0, fmt.Errorf("%q holds no shape", scan.Clip(text))
+		return nil, 0, 0, fmt.Errorf("%q holds no shape", reading.Clip(text))
 	}
 	return first, elements, batch, nil
 }
@@ -159,10 +160,10 @@ func parseDims(text string) ([]int64, error) {
 	for field := range strings.SplitSeq(text, ",") {
 		n, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a whole number", scan.Clip(strings.TrimSpace(field)))
+			return nil, fmt.Errorf("%q is not a whole number", reading.Clip(strings.TrimSpace(field)))
 		}
 		if n > scan.MaxDim || n < 1 && (n != -1 || len(dims) > 0) || len(dims) == scan.MaxRank {
-			return nil, fmt.Errorf("[%s] is no shape", scan.Clip(text))
+			return nil, fmt.Errorf("[%s] is no shape", reading.Clip(text))
 		}
 		dims = append(dims, n)
 	}

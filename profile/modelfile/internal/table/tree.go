@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
@@ -132,7 +133,7 @@ func (t *infoTree) total(name, value string) (below bool, err error) {
 	value = strings.TrimSpace(value)
 	n, err := strconv.ParseFloat(strings.ReplaceAll(value, ",", ""), 64)
 	if err != nil || !(n >= 0 && n*scale <= profile.MaxCount) {
-		return true, fmt.Errorf("total: %q is not a count from 0 to 1e15", scan.Clip(value))
+		return true, fmt.Errorf("total: %q is not a count from 0 to 1e15", reading.Clip(value))
 	}
 	t.totals[name] = n * scale
 	return true, nil
@@ -159,7 +160,7 @@ func (t *infoTree) row(number int, text string, indent int) error {
 		return nil // a single parameter, counted in its module
 	}
 	if len(cells) != len(t.columns) {
-		t.file.Warn(number, "not a row of the tree: %q", scan.Clip(text))
+		t.file.Warn(number, "not a row of the tree: %q", reading.Clip(text))
 		return nil
 	}
 	row := infoRow{layer: profile.Layer{Name: cells[0]}, depth: indent}
@@ -167,7 +168,7 @@ func (t *infoTree) row(number int, text string, indent int) error {
 	if level, _, _ := strings.Cut(at, "-"); at != "" {
 		depth, err := strconv.Atoi(level)
 		if err != nil || depth > 1<<20 {
-			return fmt.Errorf("%q has no depth", scan.Clip(cells[0]))
+			return fmt.Errorf("%q has no depth", reading.Clip(cells[0]))
 		}
 		row.depth = depth
 	}
@@ -176,7 +177,7 @@ func (t *infoTree) row(number int, text string, indent int) error {
 	l.Kind, row.known = draft.KindOfTorchClass(row.class)
 	l.InPlace = draft.IsView(row.class)
 	if err := t.params(&row, cells); err != nil {
-		return fmt.Errorf("%s: parameters: %w", scan.Clip(l.Name), err)
+		return fmt.Errorf("%s: parameters: %w", reading.Clip(l.Name), err)
 	}
 	switch l.Kind {
 	case profile.Activation, profile.Dropout, profile.Pool: // a block named after its last part, as ReLUConvBN
@@ -186,7 +187,7 @@ func (t *infoTree) row(number int, text string, indent int) error {
 	default:
 	}
 	if err := t.shape(&row, cells); err != nil {
-		return fmt.Errorf("%s: output shape: %w", scan.Clip(l.Name), err)
+		return fmt.Errorf("%s: output shape: %w", reading.Clip(l.Name), err)
 	}
 	if n, err := scan.ParseCount(t.cell(cells, "Mult-Adds")); err == nil {
 		row.macs = profile.Some(n)

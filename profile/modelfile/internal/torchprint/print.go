@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
@@ -93,7 +94,7 @@ func (t *printTree) module(number int, text string) error {
 	if strings.HasPrefix(text, "(") {
 		var ok bool
 		if name, rest, ok = strings.Cut(text[1:], "): "); !ok {
-			t.file.Warn(number, "not a module: %q", scan.Clip(text))
+			t.file.Warn(number, "not a module: %q", reading.Clip(text))
 			return nil
 		}
 	}
@@ -101,13 +102,13 @@ func (t *printTree) module(number int, text string) error {
 	if times, after, ok := strings.Cut(rest, " x "); ok {
 		n, err := strconv.Atoi(times)
 		if err != nil || n < 1 || n > scan.MaxLayers {
-			return fmt.Errorf("%q is no number of repetitions", scan.Clip(times))
+			return fmt.Errorf("%q is no number of repetitions", reading.Clip(times))
 		}
 		repeat, rest = n, after
 	}
 	class, args, ok := strings.Cut(rest, "(")
 	if !ok || class == "" {
-		t.file.Warn(number, "not a module: %q", scan.Clip(text))
+		t.file.Warn(number, "not a module: %q", reading.Clip(text))
 		return nil
 	}
 	if len(t.open) == 0 {
@@ -131,7 +132,7 @@ func (t *printTree) leaf(name, class, text string, repeat int) error {
 	if digits, ok := strings.CutSuffix(text, " params"); ok {
 		end := strings.LastIndex(digits, "), ")
 		if end < 0 {
-			return fmt.Errorf("no bracket before the count in %q", scan.Clip(text))
+			return fmt.Errorf("no bracket before the count in %q", reading.Clip(text))
 		}
 		args, count = digits[:end], digits[end+3:]
 	}

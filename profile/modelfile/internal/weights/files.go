@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
 )
@@ -41,18 +42,18 @@ func safetensorsHeader(in *scan.Input, t *tensors) error {
 	dec := json.NewDecoder(io.LimitReader(in, int64(n)))
 	tok, err := dec.Token()
 	if err != nil {
-		return fmt.Errorf("offset 8: %w", scan.NoEOF(err))
+		return fmt.Errorf("offset 8: %w", reading.NoEOF(err))
 	}
 	if tok != json.Delim('{') {
 		return errors.New("offset 8: the header is no JSON object")
 	}
 	for dec.More() {
 		if err := safetensorsEntry(dec, t); err != nil {
-			return fmt.Errorf("offset %d: %w", 8+dec.InputOffset(), scan.NoEOF(err))
+			return fmt.Errorf("offset %d: %w", 8+dec.InputOffset(), reading.NoEOF(err))
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return fmt.Errorf("offset %d: %w", 8+dec.InputOffset(), scan.NoEOF(err))
+		return fmt.Errorf("offset %d: %w", 8+dec.InputOffset(), reading.NoEOF(err))
 	}
 	return nil
 }
@@ -74,14 +75,14 @@ func safetensorsEntry(dec *json.Decoder, t *tensors) error {
 		Shape []int64 `json:"shape"`
 	}
 	if err := dec.Decode(&entry); err != nil {
-		return fmt.Errorf("tensor %q: %w", scan.Clip(name), err)
+		return fmt.Errorf("tensor %q: %w", reading.Clip(name), err)
 	}
 	if err := scan.CheckShape(entry.Shape); err != nil {
-		return fmt.Errorf("tensor %q: %w", scan.Clip(name), err)
+		return fmt.Errorf("tensor %q: %w", reading.Clip(name), err)
 	}
 	float := strings.HasPrefix(entry.Type, "F") || strings.HasPrefix(entry.Type, "BF")
 	if err := t.add(name, entry.Shape, float); err != nil {
-		return fmt.Errorf("tensor %q: %w", scan.Clip(name), err)
+		return fmt.Errorf("tensor %q: %w", reading.Clip(name), err)
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func ReadIndex(in *scan.Input) (*draft.Draft, error) {
 	t := newTensors(f)
 	for _, name := range shards {
 		if filepath.Base(name) != name || !filepath.IsLocal(name) {
-			return nil, fmt.Errorf("shard %q is not a name beside the index", scan.Clip(name))
+			return nil, fmt.Errorf("shard %q is not a name beside the index", reading.Clip(name))
 		}
 		if err := readShard(filepath.Join(filepath.Dir(in.Path), name), t); err != nil {
 			return nil, fmt.Errorf("shard %s: %w", name, err)
@@ -208,7 +209,7 @@ func (g *gguf) entry() error {
 		return err
 	}
 	if err := g.skip(kind, 0); err != nil {
-		return fmt.Errorf("metadata %q: %w", scan.Clip(key), err)
+		return fmt.Errorf("metadata %q: %w", reading.Clip(key), err)
 	}
 	return nil
 }
@@ -270,7 +271,7 @@ func (g *gguf) tensor(t *tensors) error {
 		return err
 	}
 	if rank > scan.MaxRank {
-		return fmt.Errorf("offset %d: tensor %q has %d dimensions, at most %d are allowed", start, scan.Clip(name), rank, scan.MaxRank)
+		return fmt.Errorf("offset %d: tensor %q has %d dimensions, at most %d are allowed", start, reading.Clip(name), rank, scan.MaxRank)
 	}
 	shape := make([]int64, rank)
 	for i := range shape {
@@ -293,7 +294,7 @@ func (g *gguf) tensor(t *tensors) error {
 		err = t.add(name, shape, kind < 24 || kind > 27) // 24 to 27 are integers
 	}
 	if err != nil {
-		return fmt.Errorf("offset %d: tensor %q: %w", start, scan.Clip(name), err)
+		return fmt.Errorf("offset %d: tensor %q: %w", start, reading.Clip(name), err)
 	}
 	return nil
 }

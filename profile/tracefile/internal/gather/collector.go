@@ -6,17 +6,19 @@ import (
 	"time"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 )
 
 // Collector gathers the samples of one log by their source.
 type Collector struct {
+	reading.Lines
+
 	Options  *Options
 	Zone     *time.Location
 	Zoneless bool // a time without zone was read
-	Line     int
 	Sources  []Source
 	Index    map[string]int // of Sources, by key
-	Warnings []Warning
+	Warnings reading.Warnings
 	Unknown  string // a metric that is not read
 	Instead  string // what a log without a sample holds; empty is so many lines
 	DataWait profile.Opt[float64]
@@ -42,14 +44,9 @@ func New(o *Options) *Collector {
 // Warn adds a warning about the current line.
 func (c *Collector) Warn(format string, args ...any) { c.WarnAt(c.Line, format, args...) }
 
-// WarnAt adds a warning about a line; beyond MaxWarnings one more says so.
+// WarnAt adds a warning about a line; line 0 is the log as a whole.
 func (c *Collector) WarnAt(line int, format string, args ...any) {
-	switch {
-	case len(c.Warnings) < MaxWarnings:
-		c.Warnings = append(c.Warnings, Warning{Line: line, Text: fmt.Sprintf(format, args...)})
-	case len(c.Warnings) == MaxWarnings:
-		c.Warnings = append(c.Warnings, Warning{Line: line, Text: "further warnings are left out"})
-	}
+	c.Warnings.Add(line, format, args...)
 }
 
 // Source returns the source with a key; labels makes its labels when it is new.

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 )
 
 // noLabels are those of a source that tells none.
@@ -69,7 +70,7 @@ func TestCollector(t *testing.T) {
 		}
 		delete(want, key)
 	}
-	if warnings := []Warning{{0, "the times of 2 sources go backwards; their samples were sorted"}}; len(want) > 0 || !cmp.Equal(c.Warnings, warnings) {
+	if warnings := (reading.Warnings{{Text: "the times of 2 sources go backwards; their samples were sorted"}}); len(want) > 0 || !cmp.Equal(c.Warnings, warnings) {
 		t.Errorf("without a trace are %d sources; warnings %v, want %v", len(want), c.Warnings, warnings)
 	}
 }
@@ -144,12 +145,12 @@ func TestZones(t *testing.T) {
 // TestWarnings: a warning tells its line; beyond so many one says that there are more.
 func TestWarnings(t *testing.T) {
 	c := New(&Options{})
-	for i := range MaxWarnings + 5 {
+	for i := range reading.MaxWarnings + 5 {
 		c.Line = i + 1
 		c.Warn("odd %d", i)
 	}
 	last := c.Warnings[len(c.Warnings)-1]
-	if len(c.Warnings) != MaxWarnings+1 || c.Warnings[6] != (Warning{7, "odd 6"}) || last != (Warning{MaxWarnings + 1, "further warnings are left out"}) {
+	if len(c.Warnings) != reading.MaxWarnings+1 || c.Warnings[6] != (reading.Warning{Line: 7, Text: "odd 6"}) || last != (reading.Warning{Line: reading.MaxWarnings + 1, Text: "further warnings are left out"}) {
 		t.Errorf("%d warnings, the seventh %v, the last %v", len(c.Warnings), c.Warnings[6], last)
 	}
 }

@@ -5,27 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 )
-
-// Next returns the next line without its end; it holds until the next call.
-func (c *Collector) Next(r *bufio.Reader) ([]byte, error) {
-	line, err := r.ReadSlice('\n')
-	if len(line) == 0 && err != nil {
-		if !errors.Is(err, io.EOF) {
-			err = fmt.Errorf("line %d: %w", c.Line+1, err)
-		}
-		return nil, err
-	}
-	c.Line++
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, fmt.Errorf("line %d is longer than %d bytes", c.Line, MaxLine)
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("line %d: %w", c.Line, err)
-	}
-	return line, nil
-}
 
 // Each calls visit for each line with its surrounding blanks removed; empty
 // lines are left out. Errors name the line.
@@ -45,15 +25,6 @@ func (c *Collector) Each(r *bufio.Reader, visit func(line []byte) error) error {
 			return fmt.Errorf("line %d: %w", c.Line, err)
 		}
 	}
-}
-
-// Clip shortens text of a log for a message.
-func Clip[T string | []byte](text T) string {
-	const most = 60
-	if len(text) > most {
-		return strings.ToValidUTF8(string(text[:most]), "") + "..."
-	}
-	return string(text)
 }
 
 // Trim cuts the blanks around a text off.

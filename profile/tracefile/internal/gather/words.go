@@ -3,6 +3,8 @@ package gather
 import (
 	"errors"
 	"time"
+
+	"example.com/colloc/profile/internal/reading"
 )
 
 // Labels that readers set, where the log tells.
@@ -28,12 +30,6 @@ type Options struct {
 	Interval time.Duration
 }
 
-// Warning is something that a reader left out; line 0 is the log as a whole.
-type Warning struct {
-	Line int
-	Text string
-}
-
 // ErrFormat says that a log is in no format that this package reads.
 var ErrFormat = errors.New("format not recognised; want nvidia-smi CSV (with Options.Fields if it has no header), " +
 	"-q text or -x XML, a PyTorch profiler trace, nsys CSV, dmon or pmon text, dcgmi dmon text, Prometheus text or JSON, or a colloc recording")
@@ -45,7 +41,7 @@ var ErrOther = errors.New("not a log that is read")
 // Bounds that every reader keeps; beyond them it returns an error.
 const (
 	// MaxLine is the longest line in bytes.
-	MaxLine = 64 << 10
+	MaxLine = reading.MaxLine
 	// MaxSamples is the largest number of samples of one log.
 	MaxSamples = 1 << 22
 	// MaxTraces is the largest number of GPUs, processes or pods in one log.
@@ -53,8 +49,6 @@ const (
 	// MaxJSON is the largest JSON answer in bytes.
 	MaxJSON = 128 << 20
 
-	// MaxWarnings is the largest number of warnings; one more says that there are more.
-	MaxWarnings = 100
 	// MaxKey is the most bytes of the labels that tell a source apart.
 	MaxKey = 4096
 	// MaxNamedKeys is the most names of what was found instead that an error tells.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
@@ -51,7 +52,7 @@ func newProfiled() *profiled {
 func (p *profiled) note(category string) {
 	p.seen++
 	if len(p.categories) < gather.MaxNamedKeys && category != "" && !slices.Contains(p.categories, category) {
-		p.categories = append(p.categories, gather.Clip(category))
+		p.categories = append(p.categories, reading.Clip(category))
 	}
 }
 

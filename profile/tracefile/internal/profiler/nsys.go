@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
@@ -57,7 +58,7 @@ func ReadNsys(r *bufio.Reader, c *gather.Collector) error {
 		start, err1 := strconv.ParseInt(cell("Start (ns)"), 10, 64)
 		length, err2 := strconv.ParseInt(cell("Duration (ns)"), 10, 64)
 		if err1 != nil || err2 != nil || start < 0 || length < 0 || start > 1<<61 || length > 1<<61 {
-			c.WarnAt(line, "no start and duration in whole nanoseconds: %q", gather.Clip(strings.Join(cells, ",")))
+			c.WarnAt(line, "no start and duration in whole nanoseconds: %q", reading.Clip(strings.Join(cells, ",")))
 			continue
 		}
 		id, ok := ids[cell("Device")]

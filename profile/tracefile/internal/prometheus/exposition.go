@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
@@ -58,13 +59,13 @@ func (e *exposition) line(line []byte) error {
 	m, ok := metrics[string(name)]
 	if !ok {
 		if e.Unknown == "" {
-			e.Unknown = gather.Clip(string(name))
+			e.Unknown = reading.Clip(string(name))
 		}
 		return nil
 	}
 	end := bytes.LastIndexByte(rest, '}')
 	if end < 0 {
-		e.Warn("labels without an end: %q", gather.Clip(line))
+		e.Warn("labels without an end: %q", reading.Clip(line))
 		return nil
 	}
 	value, stamp := gather.Word(rest[end+1:])
@@ -73,7 +74,7 @@ func (e *exposition) line(line []byte) error {
 		return nil
 	}
 	if state == gather.Garbled {
-		e.Warn("%q is no value: %q", gather.Clip(value), gather.Clip(line))
+		e.Warn("%q is no value: %q", reading.Clip(value), reading.Clip(line))
 		return nil
 	}
 	i, err := e.find(rest[:end])
@@ -90,7 +91,7 @@ func (e *exposition) find(text []byte) (int, error) {
 	}
 	labels := newLabelSet()
 	if !labels.parse(string(text)) {
-		e.Warn("labels are damaged: %q", gather.Clip(text))
+		e.Warn("labels are damaged: %q", reading.Clip(text))
 		return -1, nil
 	}
 	key := labels.key()
@@ -113,7 +114,7 @@ func (e *exposition) put(i int, name []byte, m gather.Measure, v float64, stamp 
 	if len(stamp) > 0 {
 		var ok bool
 		if millis, ok = wholeNumber(stamp); !ok {
-			e.Warn("timestamp %q is no number of milliseconds", gather.Clip(stamp))
+			e.Warn("timestamp %q is no number of milliseconds", reading.Clip(stamp))
 			return nil
 		}
 	}
@@ -131,7 +132,7 @@ func (e *exposition) put(i int, name []byte, m gather.Measure, v float64, stamp 
 		}
 	}
 	if !p.Put(m, v) {
-		e.Warn("a value that cannot be: %s %v", gather.Clip(name), v)
+		e.Warn("a value that cannot be: %s %v", reading.Clip(name), v)
 		return nil
 	}
 	p.seen |= 1 << id

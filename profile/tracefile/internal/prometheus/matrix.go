@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
@@ -67,18 +68,18 @@ func (m *Matrix) Read(r io.Reader) error {
 	case limited.N <= 0:
 		return fmt.Errorf("the answer is longer than %d bytes: ask for less at a time", gather.MaxJSON)
 	case err != nil:
-		return fmt.Errorf("offset %d: %w", dec.InputOffset(), noEOF(err))
+		return fmt.Errorf("offset %d: %w", dec.InputOffset(), reading.NoEOF(err))
 	case a.status == "error":
-		return fmt.Errorf("the server answered with an error: %s", gather.Clip(a.message))
+		return fmt.Errorf("the server answered with an error: %s", reading.Clip(a.message))
 	case a.status == "" && a.kind == "":
 		return a.unlike()
 	case a.status != "success":
 		return errors.New("no answer of Prometheus: status is not success")
 	case a.kind != "matrix" && a.kind != "vector":
-		return fmt.Errorf("result type %q; want matrix or vector", gather.Clip(a.kind))
+		return fmt.Errorf("result type %q; want matrix or vector", reading.Clip(a.kind))
 	}
 	for _, w := range a.warnings {
-		m.WarnAt(0, "the server warns: %s", gather.Clip(w))
+		m.WarnAt(0, "the server warns: %s", reading.Clip(w))
 	}
 	return nil
 }
@@ -156,15 +157,15 @@ func (p *promPoint) UnmarshalJSON(data []byte) error {
 	when, text, ok := bytes.Cut(bytes.Trim(data, "[] \t\r\n"), []byte(","))
 	seconds, err := strconv.ParseFloat(string(gather.Trim(when)), 64)
 	if !ok || err != nil || !(math.Abs(seconds) <= 1e11) {
-		return fmt.Errorf("a point %s without a Unix time", gather.Clip(data))
+		return fmt.Errorf("a point %s without a Unix time", reading.Clip(data))
 	}
 	text = gather.Trim(text)
 	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
-		return fmt.Errorf("a point %s whose value is no text", gather.Clip(data))
+		return fmt.Errorf("a point %s whose value is no text", reading.Clip(data))
 	}
 	p.millis = int64(math.Round(seconds * 1000))
 	if p.value, p.state = gather.Number(text[1 : len(text)-1]); p.state == gather.Garbled {
-		return fmt.Errorf("a point %s whose value is no number", gather.Clip(data))
+		return fmt.Errorf("a point %s whose value is no number", reading.Clip(data))
 	}
 	return nil
 }
@@ -254,19 +255,11 @@ func (m *Matrix) Finish() error {
 	return nil
 }
 
-// noEOF turns an end in the middle of something into what it is.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
 // stray passes over a key that no answer of Prometheus has. It stops at the nodes
 // of an execution trace, which may be long.
 func (a *answer) stray(key string) error {
 	if len(a.others) < gather.MaxNamedKeys {
-		a.others = append(a.others, gather.Clip(key))
+		a.others = append(a.others, reading.Clip(key))
 	}
 	if key == "nodes" && a.others[0] == "schema" {
 		return fmt.Errorf("%w: an execution trace of PyTorch (ExecutionTraceObserver), which tells operators but no times on the GPU; "+

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
@@ -161,7 +162,7 @@ func (t *csvTable) row(line []byte) error {
 	bad, rest := false, line
 	for i := range t.columns {
 		if rest == nil {
-			t.Warn("a row of fewer columns than the header: %q", gather.Clip(line))
+			t.Warn("a row of fewer columns than the header: %q", reading.Clip(line))
 			return nil
 		}
 		var cell []byte
@@ -180,12 +181,12 @@ func (t *csvTable) row(line []byte) error {
 		}
 	}
 	if bad {
-		t.Warn("a value that cannot be: %q", gather.Clip(line))
+		t.Warn("a value that cannot be: %q", reading.Clip(line))
 	}
 	if stamp := t.cells[csvTime]; stamp != nil {
 		at, ok := t.Stamp(stamp)
 		if !ok {
-			t.Warn("timestamp %q is not YYYY/MM/DD hh:mm:ss.sss", gather.Clip(stamp))
+			t.Warn("timestamp %q is not YYYY/MM/DD hh:mm:ss.sss", reading.Clip(stamp))
 			return nil
 		}
 		r.At = at

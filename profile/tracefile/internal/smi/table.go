@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
@@ -145,7 +146,7 @@ func (t *table) row(line []byte) error {
 		var cell []byte
 		cell, rest = gather.Word(rest)
 		if cell == nil && col.role != commandRole {
-			t.Warn("a row of fewer columns than the header: %q", gather.Clip(line))
+			t.Warn("a row of fewer columns than the header: %q", reading.Clip(line))
 			return nil
 		}
 		if col.role == valueRole {
@@ -155,7 +156,7 @@ func (t *table) row(line []byte) error {
 		rest = w.take(col.role, cell, rest)
 	}
 	if bad {
-		t.Warn("a value that cannot be: %q", gather.Clip(line))
+		t.Warn("a value that cannot be: %q", reading.Clip(line))
 	}
 	return t.finish(&r, &w)
 }
@@ -196,7 +197,7 @@ func (t *table) finish(r *gather.Row, w *cells) error {
 	if w.date != nil {
 		at, ok := t.day(w.date, w.clock)
 		if !ok {
-			t.Warn("date %q and time %q are not YYYYMMDD and hh:mm:ss", gather.Clip(w.date), gather.Clip(w.clock))
+			t.Warn("date %q and time %q are not YYYYMMDD and hh:mm:ss", reading.Clip(w.date), reading.Clip(w.clock))
 			return nil
 		}
 		r.At = at

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
@@ -27,7 +28,7 @@ func ReadXML(r *bufio.Reader, c *gather.Collector) error {
 			return fmt.Errorf("the documents are longer than %d bytes", gather.MaxJSON)
 		case errors.Is(err, io.EOF):
 			if len(x.path) > 0 {
-				return fmt.Errorf("offset %d: the document ends inside %s", dec.InputOffset(), gather.Clip(x.path[len(x.path)-1]))
+				return fmt.Errorf("offset %d: the document ends inside %s", dec.InputOffset(), reading.Clip(x.path[len(x.path)-1]))
 			}
 			return nil
 		case err != nil:
@@ -69,7 +70,7 @@ func (x *xmlLog) token(tok xml.Token) error {
 		x.text(bytes.TrimSpace(t))
 	case xml.EndElement:
 		if len(x.path) == 0 || x.path[len(x.path)-1] != t.Name.Local {
-			return fmt.Errorf("</%s> ends what did not begin", gather.Clip(t.Name.Local))
+			return fmt.Errorf("</%s> ends what did not begin", reading.Clip(t.Name.Local))
 		}
 		x.path = x.path[:len(x.path)-1]
 		if t.Name.Local == "gpu" {
@@ -114,7 +115,7 @@ func (x *xmlLog) leave() error {
 func (x *xmlLog) stamp(value []byte) {
 	at, err := time.ParseInLocation("Mon Jan _2 15:04:05 2006", string(value), x.Zone)
 	if err != nil {
-		x.WarnAt(x.Line, "timestamp %q is not Mon Jan 2 15:04:05 2006", gather.Clip(value))
+		x.WarnAt(x.Line, "timestamp %q is not Mon Jan 2 15:04:05 2006", reading.Clip(value))
 		return
 	}
 	x.at, x.Zoneless = at, true
@@ -160,7 +161,7 @@ func (x *xmlLog) value(path string, value []byte) {
 		return
 	}
 	if col := (csvColumn{measure: m}); !col.put(&x.row, value) {
-		x.WarnAt(x.Line, "a value that cannot be: %s %q", path, gather.Clip(value))
+		x.WarnAt(x.Line, "a value that cannot be: %s %q", path, reading.Clip(value))
 	}
 }
 
