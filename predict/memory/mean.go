@@ -142,15 +142,9 @@ func reweight(rows []row, x [][]float64, y, coef, w []float64) float64 {
 
 // bounds stores the range of each feature.
 func (p *part) bounds(rows []row) {
-	used := rows[0].task.used
-	p.Lo = slices.Clone(rows[0].task.x[:used])
-	p.Hi = slices.Clone(p.Lo)
+	x := make([][]float64, len(rows))
 	for i := range rows {
-		for j, v := range rows[i].task.x[:used] {
-			p.Lo[j], p.Hi[j] = min(p.Lo[j], v), max(p.Hi[j], v)
-		}
+		x[i] = rows[i].task.x[:rows[0].task.used]
 	}
-	for j := range p.Lo {
-		p.Lo[j], p.Hi[j] = num.Round9(p.Lo[j]), num.Round9(p.Hi[j])
-	}
+	p.Lo, p.Hi = num.Ranges(x)
 }

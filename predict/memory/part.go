@@ -169,24 +169,8 @@ func (p *part) check() error {
 			return fmt.Errorf("coefficient %d is %v, want 0 or more", j, c)
 		}
 	}
-	for _, t := range []*trees.Ensemble{p.Residual, p.Spread} {
-		if t == nil {
-			continue
-		}
-		if t.Columns != featureCount {
-			return fmt.Errorf("trees over %d features, want %d", t.Columns, featureCount)
-		}
-		if err := t.Check(); err != nil {
-			return err
-		}
-	}
-	if len(p.Lo) != len(p.Hi) || len(p.Lo) > featureCount {
-		return fmt.Errorf("%d lower and %d upper feature bounds", len(p.Lo), len(p.Hi))
-	}
-	for j := range p.Lo {
-		if p.Lo[j] > p.Hi[j] {
-			return fmt.Errorf("feature %d has range %v to %v", j, p.Lo[j], p.Hi[j])
-		}
+	if err := errors.Join(p.Residual.CheckOver(featureCount), p.Spread.CheckOver(featureCount), num.CheckRanges(p.Lo, p.Hi, featureCount)); err != nil {
+		return err
 	}
 	if p.Form < flatSpread || p.Form > logSpread {
 		return fmt.Errorf("unknown spread form %d", p.Form)

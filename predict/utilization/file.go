@@ -8,7 +8,6 @@ import (
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/internal/num"
-	"example.com/colloc/predict/internal/trees"
 	"example.com/colloc/profile"
 )
 
@@ -96,24 +95,8 @@ func (p *part) check() error {
 	if p.Mean == nil {
 		return errors.New("no trees")
 	}
-	for _, t := range []*trees.Ensemble{p.Mean, p.Spread} {
-		if t == nil {
-			continue
-		}
-		if t.Columns != featureCount {
-			return fmt.Errorf("trees over %d features, want %d", t.Columns, featureCount)
-		}
-		if err := t.Check(); err != nil {
-			return err
-		}
+	if !num.Finite(p.Flat) || p.Flat < 0 || p.Rows < 0 {
+		return errors.New("spread or rows are out of range")
 	}
-	if !num.Finite(p.Flat) || p.Flat < 0 || p.Rows < 0 || len(p.Lo) != len(p.Hi) || len(p.Lo) > featureCount {
-		return errors.New("spread, rows or feature ranges are out of range")
-	}
-	for j := range p.Lo {
-		if !num.Finite(p.Lo[j]) || !num.Finite(p.Hi[j]) || p.Lo[j] > p.Hi[j] {
-			return fmt.Errorf("feature %d has range %v to %v", j, p.Lo[j], p.Hi[j])
-		}
-	}
-	return p.Scores.Check()
+	return errors.Join(p.Mean.CheckOver(featureCount), p.Spread.CheckOver(featureCount), num.CheckRanges(p.Lo, p.Hi, featureCount), p.Scores.Check())
 }

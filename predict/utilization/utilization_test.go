@@ -230,8 +230,8 @@ func TestLoadRefuses(t *testing.T) {
 		"other trees":      {func(f *file) { f.Parts[0].Part.Mean.Columns-- }, "trees over"},
 		"negative spread":  {func(f *file) { f.Parts[0].Part.Flat = -1 }, "out of range"},
 		"negative rows":    {func(f *file) { f.Parts[0].Part.Rows = -1 }, "out of range"},
-		"a range less":     {func(f *file) { p := f.Parts[0].Part; p.Lo = p.Lo[1:] }, "out of range"},
-		"a range too many": {func(f *file) { p := f.Parts[0].Part; p.Lo, p.Hi = append(p.Lo, 0), append(p.Hi, 0) }, "out of range"},
+		"a range less":     {func(f *file) { p := f.Parts[0].Part; p.Lo = p.Lo[1:] }, "feature bounds"},
+		"a range too many": {func(f *file) { p := f.Parts[0].Part; p.Lo, p.Hi = append(p.Lo, 0), append(p.Hi, 0) }, "feature bounds"},
 		"a range reversed": {func(f *file) { p := f.Parts[0].Part; p.Lo[2] = p.Hi[2] + 1 }, "feature 2 has range"},
 	} {
 		var f file

@@ -1,6 +1,7 @@
 package num
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -35,4 +36,17 @@ func Ranges(x [][]float64) (lo, hi []float64) {
 		lo[j], hi[j] = Round9(lo[j]), Round9(hi[j])
 	}
 	return lo, hi
+}
+
+// CheckRanges refuses ranges, of at most so many columns, that are none.
+func CheckRanges(lo, hi []float64, most int) error {
+	if len(lo) != len(hi) || len(lo) > most {
+		return fmt.Errorf("%d lower and %d upper feature bounds", len(lo), len(hi))
+	}
+	for j := range lo {
+		if !Finite(lo[j]) || !Finite(hi[j]) || lo[j] > hi[j] {
+			return fmt.Errorf("feature %d has range %v to %v", j, lo[j], hi[j])
+		}
+	}
+	return nil
 }

@@ -81,6 +81,17 @@ func (t *Ensemble) Check() error {
 	return nil
 }
 
+// CheckOver is [Ensemble.Check] of trees that must be over so many features; nil has no fault.
+func (t *Ensemble) CheckOver(features int) error {
+	switch {
+	case t == nil:
+		return nil
+	case t.Columns != features:
+		return fmt.Errorf("trees over %d features, want %d", t.Columns, features)
+	}
+	return t.Check()
+}
+
 // MarshalJSON writes a node as [feature, right, threshold], a leaf as [value].
 func (n Node) MarshalJSON() ([]byte, error) {
 	if n.Feature < 0 {
