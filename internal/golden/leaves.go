@@ -16,7 +16,7 @@ import (
 // says whether it is one; what it takes must then be as good as any.
 func Leaves(tb testing.TB, name string, docs [][]byte, numbers []string, skip func(path string) bool, takes func(doc []byte) bool) {
 	tb.Helper()
-	said := make(map[string]map[string][2]int) // by path and value: how often it was refused, and taken
+	said := make(said)
 	for _, doc := range docs {
 		in := json.NewDecoder(bytes.NewReader(doc))
 		in.UseNumber()
@@ -26,41 +26,50 @@ func Leaves(tb testing.TB, name string, docs [][]byte, numbers []string, skip fu
 		}
 		places := make(map[string][]leaf)
 		walk("", root, func(any) {}, places)
-		for _, path := range slices.Sorted(maps.Keys(places)) {
+		for path, list := range places {
 			if skip != nil && skip(path) {
 				continue
 			}
-			list := places[path]
 			if len(list) > 1 {
 				list = []leaf{list[0], list[len(list)-1]}
 			}
 			for _, l := range list {
-				for _, other := range l.others(numbers) {
-					l.set(other.value)
+				l.try(numbers, func(value string) {
 					text, err := json.Marshal(root)
-					l.set(l.value)
 					if err != nil {
 						tb.Fatal(err)
 					}
-					if said[path] == nil {
-						said[path] = make(map[string][2]int)
-					}
-					n := said[path][other.name]
-					if takes(text) {
-						n[1]++
-					} else {
-						n[0]++
-					}
-					said[path][other.name] = n
-				}
+					said.note(path, value, takes(text))
+				})
 			}
 		}
 	}
+	Check(tb, name, said.String())
+}
+
+// said is how often a value of a path was refused, and taken.
+type said map[string]map[string][2]int
+
+func (s said) note(path, value string, taken bool) {
+	if s[path] == nil {
+		s[path] = make(map[string][2]int)
+	}
+	n := s[path][value]
+	if taken {
+		n[1]++
+	} else {
+		n[0]++
+	}
+	s[path][value] = n
+}
+
+// String is a line for each path, with the values that were taken.
+func (s said) String() string {
 	var table strings.Builder
-	for _, path := range slices.Sorted(maps.Keys(said)) {
+	for _, path := range slices.Sorted(maps.Keys(s)) {
 		fmt.Fprintf(&table, "%s:", path)
-		for _, value := range slices.Sorted(maps.Keys(said[path])) {
-			switch n := said[path][value]; {
+		for _, value := range slices.Sorted(maps.Keys(s[path])) {
+			switch n := s[path][value]; {
 			case n[0] == 0:
 				fmt.Fprintf(&table, " %s", value)
 			case n[1] > 0:
@@ -69,7 +78,7 @@ func Leaves(tb testing.TB, name string, docs [][]byte, numbers []string, skip fu
 		}
 		table.WriteByte('\n')
 	}
-	Check(tb, name, table.String())
+	return table.String()
 }
 
 // leaf is a value in a document, and how to set it.
@@ -78,29 +87,29 @@ type leaf struct {
 	set   func(any)
 }
 
-// other is what a leaf may be instead.
-type other struct {
-	name  string
-	value any
-}
-
-func (l *leaf) others(numbers []string) []other {
-	var list []other
+// try sets a leaf to each other value that it may have, calls with its name, and puts it back.
+func (l *leaf) try(numbers []string, with func(name string)) {
+	one := func(name string, value any) {
+		l.set(value)
+		with(name)
+		l.set(l.value)
+	}
 	switch v := l.value.(type) {
 	case json.Number:
 		for _, n := range numbers {
-			list = append(list, other{n, json.Number(n)})
+			one(n, json.Number(n))
 		}
 	case string:
-		list = []other{{`"nobody"`, "nobody"}, {`""`, ""}}
+		one(`"nobody"`, "nobody")
+		one(`""`, "")
 	case bool:
-		list = []other{{"not", !v}}
+		one("not", !v)
 	case []any:
 		if len(v) > 0 {
-			list = []other{{"less", v[1:]}, {"twice", append(v[:1:1], v...)}}
+			one("less", v[1:])
+			one("twice", append(v[:1:1], v...))
 		}
 	}
-	return list
 }
 
 // walk notes all leaves by their path.

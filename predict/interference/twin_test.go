@@ -220,7 +220,7 @@ func TestTrialsTwin(t *testing.T) {
 		var want, got []string
 		for key := range told {
 			needs := map[string]int{}
-			for _, name := range strings.Split(key, "") {
+			for name := range strings.SplitSeq(key, "") {
 				needs[name]++
 			}
 			fits := len(key) > 2
@@ -229,7 +229,7 @@ func TestTrialsTwin(t *testing.T) {
 			}
 			if fits {
 				var speeds []profile.Opt[float64]
-				for _, name := range strings.Split(key, "") {
+				for name := range strings.SplitSeq(key, "") {
 					speeds = append(speeds, speedOf(key, name))
 				}
 				want = append(want, fmt.Sprint(key, speeds))

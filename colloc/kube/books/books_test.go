@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
@@ -27,6 +28,9 @@ func decide(t *testing.T, b *books.Books) (books.Round, map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if twice := saidTwice(r); twice != "" {
+		t.Fatalf("%s is decided and waits, or waits for two reasons: %+v", twice, r)
+	}
 	said := map[string]string{}
 	for _, d := range r.Decisions {
 		said[d.Pod.Name] = d.At.GPU()
@@ -35,6 +39,24 @@ func decide(t *testing.T, b *books.Books) (books.Round, map[string]string) {
 		said[f.Pod.Name] = f.Reason + ": " + f.Text
 	}
 	return r, said
+}
+
+// saidTwice is a pod of which a round says more than one thing, or "".
+func saidTwice(r books.Round) string {
+	said := map[types.UID]bool{}
+	for _, d := range r.Decisions {
+		if said[d.Pod.UID] {
+			return d.Pod.Name
+		}
+		said[d.Pod.UID] = true
+	}
+	for _, f := range r.Refusals {
+		if said[f.Pod.UID] {
+			return f.Pod.Name
+		}
+		said[f.Pod.UID] = true
+	}
+	return ""
 }
 
 // written is the pod as it is once a decision was written.

@@ -103,6 +103,9 @@ func (w *world) repeat(t *rapid.T) {
 // loosen takes the gate away from a pod that was not placed, as anybody may: the scheduler puts it somewhere.
 func (w *world) loosen(t *rapid.T) {
 	was := w.anyPod(t)
+	if unclear := w.planner.Unclear(); len(unclear) > 0 && rapid.Bool().Draw(t, "unclear") {
+		was = w.pods[unclear[0].UID]
+	}
 	if was == nil || was.Annotations[api.AnnotationGPU] != "" || was.Annotations[api.AnnotationGang] != "" {
 		return
 	}
@@ -117,6 +120,9 @@ func (w *world) decide(t *rapid.T) {
 	r, err := w.planner.Decide(context.Background())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if twice := saidTwice(r); twice != "" {
+		t.Fatalf("%s is decided and waits, or waits for two reasons: %+v", twice, r)
 	}
 	w.whole(t, r.Decisions)
 	w.writes = append(w.writes, r.Decisions...)

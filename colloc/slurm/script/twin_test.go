@@ -262,7 +262,7 @@ func TestCompletedTwin(t *testing.T) {
 		if len(asked.Gres) == 0 {
 			want.Gres, gpus = need.Gres, n
 		}
-		if gpus < n && !(n == 1 && shares) {
+		if gpus < n && (n != 1 || !shares) {
 			faults = append(faults, fmt.Sprintf("slurm: request: Gres has %d GPUs on each node, but the tasks need %d: give the type with Count 0, or enough", gpus, n))
 		}
 		got, err := complete(asked, need)
