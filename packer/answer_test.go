@@ -66,8 +66,8 @@ func TestAnswerTwin(t *testing.T) {
 // TestInstances: a GPU is cut up for those who run on it, one instance each, and is then shared in no other way.
 func TestInstances(t *testing.T) {
 	card, _ := profile.LookupGPU("A100")
-	for n := range 4 {
-		for residents := range 4 {
+	for n := range 3 {
+		for residents := range 3 {
 			for _, mechs := range [][]profile.Mechanism{nil, {profile.MIG}, {profile.MPS}, {profile.MIG, profile.MPS}} {
 				g := packer.GPU{ID: "g", Memory: card.Memory, Type: &card, Mechanisms: mechs}
 				for i := range n {

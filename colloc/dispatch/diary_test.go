@@ -11,6 +11,7 @@ import (
 
 	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/internal/golden"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
@@ -18,6 +19,9 @@ import (
 // TestDiary: told the same, a Dispatcher does and says the same as ever: its actions, why jobs wait, what is set
 // aside for them, how users stand, when it is to be asked again.
 func TestDiary(t *testing.T) {
+	if race.Enabled {
+		t.Skip("one goroutine; TestAnyEvents tells as much under -race")
+	}
 	var out strings.Builder
 	for _, o := range []*dispatch.Options{
 		{HalfLife: time.Hour, Window: 3 * time.Hour, Scheduler: online.SchedulerOptions{Budget: profile.Some(0)}},

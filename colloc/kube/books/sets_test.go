@@ -149,7 +149,7 @@ func TestPart(t *testing.T) {
 // TestPartedDays: whoever comes, waits or goes, no decision joins pods whose owners are kept apart, and all others may share.
 func TestPartedDays(t *testing.T) {
 	joined, kept := 0, 0
-	for seed := range uint64(30) {
+	for seed := range uint64(12) {
 		rng, now := rand.New(rand.NewPCG(seed, 45)), epoch
 		b := opened(t, books.Config{Now: func() time.Time { return now }}, gpuNode("n1", a100, 40960, 1+rng.IntN(2)))
 		owners, placed := map[types.UID]int{}, map[types.UID]*corev1.Pod{}
@@ -195,7 +195,7 @@ func TestPartedDays(t *testing.T) {
 			}
 		}
 	}
-	if joined < 100 || kept < 10 {
+	if joined < 40 || kept < 4 {
 		t.Errorf("%d pods joined others, in %d rounds some were kept: this says little", joined, kept)
 	}
 }
