@@ -69,6 +69,10 @@ func TestShares(t *testing.T) {
 				if want := c >= 1 && c <= compute && m >= 1 && m <= size; (err == nil) != want {
 					t.Errorf("%s: %d compute and %d memory slices: %v", name, c, m, err)
 				}
+				e, err2 := new(MIGSpeed).Speed(nil, &card, profile.MIGProfile{Compute: c, Size: m})
+				if whole := c == compute && m == size; (err2 == nil) != (err == nil) || err2 == nil && (e.Lo == e.Hi) != whole {
+					t.Errorf("%s: %d compute and %d memory slices run at %+v, %v; only on all of the card is that certain", name, c, m, e, err2)
+				}
 				if err == nil && (!(math.Abs(got.compute*float64(compute)-float64(c)) <= 1e-9) || !(math.Abs(got.memory*float64(size)-float64(m)) <= 1e-9)) {
 					t.Errorf("%s: %d of %d compute and %d of %d memory slices are %+v", name, c, compute, m, size, got)
 				}
