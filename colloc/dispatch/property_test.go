@@ -284,6 +284,9 @@ func anyEvents(t *testing.T, o *dispatch.Options, taken map[reflect.Type]int) {
 			t.Fatalf("%v: %v: %v (%v), and restored %v (%v)", s.now, batch, actions, err, same, err2)
 		}
 		s.hear(actions)
+		if at, ok := d.Next(); ok && at <= s.now {
+			t.Fatalf("after %v: it decided at %v, and has something to say at %v", batch, s.now, at)
+		}
 		if err := d.Sound(); err != nil {
 			t.Fatalf("after %v: %v", batch, err)
 		}

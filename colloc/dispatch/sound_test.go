@@ -22,6 +22,12 @@ func (d *Dispatcher) Sound() error {
 		if d.jobs[e.ID] != e {
 			return fmt.Errorf("job %q is not found by its ID", e.ID)
 		}
+		if e.over == 0 && e.parked == d.ready(e) {
+			return fmt.Errorf("job %q may start: %v; it was told otherwise", e.ID, d.ready(e))
+		}
+		if e.over == 0 && e.run == nil && e.untold() && e.guess != 0 && e.guess != max(1, d.half()) {
+			return fmt.Errorf("nothing is told of job %q, which reserves %v; want half of the largest GPU, %v", e.ID, e.guess, d.half())
+		}
 		if e.run != nil && (d.lives[e.run.number] != e.run || e.run.job != e.ID) {
 			return fmt.Errorf("job %q has run %d, which is over or another's", e.ID, e.run.number)
 		}
