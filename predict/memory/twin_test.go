@@ -234,7 +234,7 @@ func TestSlowTwin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.Peak = profile.BytesOf(e.Value * rapid.SampledFrom([]float64{0.05, 0.5, 0.9, 1.1, 2, 20}).Draw(t, "share of the prediction"))
+			o.Peak = profile.BytesOf(e.Value * rapid.SampledFrom([]float64{0.06, 0.45, 0.9, 1.1, 2, 20}).Draw(t, "share of the prediction")) // none undoes another: rounding would decide who learns
 			o.Censored = rapid.Bool().Draw(t, "died")
 			if o.Assumed = o.Censored && rapid.Bool().Draw(t, "assumed"); o.Assumed {
 				o.Offer = profile.BytesOf(float64(o.Peak) * rapid.SampledFrom([]float64{0, 1, 1.1, 2}).Draw(t, "share of the offer"))
