@@ -33,7 +33,7 @@ func allowed() []arrow {
 	return []arrow{
 		{".", nil},
 		{"internal", []string{internal}},
-		{"internal/golden", []string{"github.com/google/go-cmp/cmp"}},
+		{"internal/golden", []string{"github.com/google/go-cmp/cmp", "internal/race"}},
 		{"profile", []string{internal, profile}},
 		{"packer", []string{"internal/enum", profile, "packer/mig", "packer/internal/instance"}}, // the language knows no search
 		{"packer/mig", []string{profile}},
