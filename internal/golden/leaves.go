@@ -29,20 +29,8 @@ func Leaves(tb testing.TB, name string, docs [][]byte, numbers []string, skip fu
 		places := make(map[string][]leaf)
 		walk("", root, func(any) {}, places)
 		for path, list := range places {
-			if skip != nil && skip(path) || !drawn(path) {
-				continue
-			}
-			if len(list) > 1 {
-				list = []leaf{list[0], list[len(list)-1]}
-			}
-			for _, l := range list {
-				l.try(numbers, func(value string) {
-					text, err := json.Marshal(root)
-					if err != nil {
-						tb.Fatal(err)
-					}
-					said.note(path, value, takes(text))
-				})
+			if drawn(path) && (skip == nil || !skip(path)) {
+				said.ask(path, list, root, numbers, takes)
 			}
 		}
 	}
@@ -57,6 +45,19 @@ func drawn(path string) bool { return !race.Enabled || len(path)%8 == 0 }
 
 // said is how often a value of a path was refused, and taken.
 type said map[string]map[string][2]int
+
+// ask tries the first place and the last.
+func (s said) ask(path string, list []leaf, root any, numbers []string, takes func(doc []byte) bool) {
+	if len(list) > 1 {
+		list = []leaf{list[0], list[len(list)-1]}
+	}
+	for _, l := range list {
+		l.try(numbers, func(value string) {
+			text, err := json.Marshal(root) // what was read is written
+			s.note(path, value, err == nil && takes(text))
+		})
+	}
+}
 
 func (s said) note(path, value string, taken bool) {
 	if s[path] == nil {
