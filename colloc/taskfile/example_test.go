@@ -60,7 +60,7 @@ func ExampleWrite() {
 	// }
 }
 
-// What a task file lacks may come from a run: Observe keeps it beside the description.
+// What a task file lacks may come from a run: SoloOf keeps it beside the description.
 func ExampleWriteFile() {
 	dir, err := os.MkdirTemp("", "tasks")
 	if err != nil {
@@ -75,7 +75,7 @@ func ExampleWriteFile() {
 		return
 	}
 	path := filepath.Join(dir, "tasks.json")
-	err = taskfile.WriteFile(path, &taskfile.File{Tasks: []taskfile.Task{{ID: "bert-1", Spec: seen.Spec, Solo: taskfile.Observe(&seen)}}})
+	err = taskfile.WriteFile(path, &taskfile.File{Tasks: []taskfile.Task{{ID: "bert-1", Spec: seen.Spec, Solo: taskfile.SoloOf(&seen)}}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -87,7 +87,7 @@ func TestGolden(t *testing.T) {
 }
 
 // What was seen survives: a profile, what is kept of it, and the profile of that.
-func TestObserve(t *testing.T) {
+func TestSoloOf(t *testing.T) {
 	first := whole().Tasks[0]
 	p, err := first.Profile()
 	if err != nil {
@@ -96,7 +96,7 @@ func TestObserve(t *testing.T) {
 	if peak := p.Vector.Or(profile.PeakMemory, 0); peak != 4<<30 {
 		t.Errorf("peak %v, want that of the spread, 4 GiB", peak)
 	}
-	again := Task{ID: "x", Spec: first.Spec, Solo: Observe(&p)}
+	again := Task{ID: "x", Spec: first.Spec, Solo: SoloOf(&p)}
 	q, err := again.Profile()
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestObserve(t *testing.T) {
 		t.Errorf("observed again (-want +got):\n%s", diff)
 	}
 	bare, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{}, profile.GPUModel{})
-	if got := Observe(&bare); err != nil || got != nil {
+	if got := SoloOf(&bare); err != nil || got != nil {
 		t.Errorf("of what nobody saw %+v is kept, %v", got, err)
 	}
 }

@@ -164,8 +164,8 @@ func isSpread(f profile.Feature) bool {
 	return strings.HasPrefix(name, "p95_") || strings.HasPrefix(name, "peak_")
 }
 
-// Observe returns what a profile says was seen, as a Solo; nil if that is nothing.
-func Observe(p *profile.Profile) *Solo {
+// SoloOf returns what a profile says was seen of a task alone; nil if that is nothing.
+func SoloOf(p *profile.Profile) *Solo {
 	s := &Solo{GPU: p.GPU.Name}
 	if known, ok := profile.LookupGPU(s.GPU); !ok || known.Memory != p.GPU.Memory || known.SMs != p.GPU.SMs {
 		s.Model = &p.GPU

@@ -9,7 +9,7 @@ import (
 
 // Task is the form for a task file. What nothing was seen of has no Solo.
 func Task(id string, p *profile.Profile, t *Timing) taskfile.Task {
-	task := taskfile.Task{ID: id, Spec: p.Spec, Solo: taskfile.Observe(p)}
+	task := taskfile.Task{ID: id, Spec: p.Spec, Solo: taskfile.SoloOf(p)}
 	if task.Solo == nil {
 		return task
 	}

@@ -48,7 +48,7 @@ func (s *settings) trace(w *bytes.Buffer, path string, f *tracefile.File) error 
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		d := seen{File: path, Format: f.Format.String(), Labels: t.Labels, Samples: len(t.Samples), Solo: taskfile.Observe(&p), Warnings: append([]string{}, warnings...)}
+		d := seen{File: path, Format: f.Format.String(), Labels: t.Labels, Samples: len(t.Samples), Solo: taskfile.SoloOf(&p), Warnings: append([]string{}, warnings...)}
 		if d.Solo == nil {
 			continue
 		}

@@ -301,7 +301,7 @@ func Seen(path string, log *tracefile.File) ([]*taskfile.Solo, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := taskfile.Observe(&p)
+		s := taskfile.SoloOf(&p)
 		if s == nil {
 			continue
 		}
