@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/profile"
 )
+
+func TestMain(m *testing.M) { race.Run(m) }
 
 // seen makes a task of which a solo run was observed: how busy it kept the GPU
 // and its memory, and how large its peak was.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
@@ -42,6 +43,9 @@ func TestFasterGPUIsChosen(t *testing.T) {
 	p := shared(t)
 	for _, family := range []profile.Family{profile.CNN, profile.Transformer, profile.UnknownFamily} {
 		for _, precision := range []profile.Precision{profile.FP32, profile.BF16} {
+			if race.Enabled && (family != profile.CNN || precision != profile.BF16) {
+				continue
+			}
 			task := colloc.Task{ID: "task", Profile: trained(t, "net", "RTX 3090", family, precision, 0)}
 			type entry struct {
 				gpu         colloc.GPU

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
@@ -75,7 +76,7 @@ func TestCompanyOnlyHurtsSurely(t *testing.T) {
 	p := newPlanner(t, colloc.Config{MaxSet: 8, MaxSlowdown: 1e9})
 	rng := rand.New(rand.NewPCG(45, 5))
 	names := []string{"A100-40GB", "RTX 3090", "V100-16GB", "K80", "H100"}
-	for range 300 {
+	for range race.Fewer(300) {
 		gpu := colloc.GPU{ID: "g", Model: gpuModel(t, names[rng.IntN(len(names))])}
 		busy := rng.Float64()
 		last := map[string]float64{}

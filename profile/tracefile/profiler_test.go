@@ -222,7 +222,7 @@ func TestProfilerErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
-	if testing.Short() {
+	if testing.Short() || race.Enabled {
 		return
 	}
 	var bomb bytes.Buffer
@@ -263,7 +263,7 @@ func TestUnpacked(t *testing.T) {
 func TestManyEvents(t *testing.T) {
 	events := 1_000_000
 	if testing.Short() || race.Enabled {
-		events = 100_000
+		events = 20_000
 	}
 	r, w := io.Pipe()
 	go func() {
