@@ -81,8 +81,12 @@ func Text(path string, text []byte) error {
 	})
 }
 
-// Shared is Text with a mode, less what the process' umask takes: others may read such a file.
+// Shared is Text with a mode, less what the process' umask takes: others may read such a file. A user who names a
+// device or a link, such as /dev/stdout, means what is behind it: that is written to, and may be left half.
 func Shared(path string, mode fs.FileMode, text []byte) error {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(path, text, mode)
+	}
 	return file(path, mode, func(f *os.File) error {
 		_, err := f.Write(text)
 		return err

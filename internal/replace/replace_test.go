@@ -39,7 +39,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestFileKeeps: what is no regular file stays what it is, and what it names is not touched.
+// TestFileKeeps: what is no regular file stays what it is, and what it names is not touched unless a user named it.
 func TestFileKeeps(t *testing.T) {
 	dir := t.TempDir()
 	target, link, folder := filepath.Join(dir, "target"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
@@ -56,6 +56,15 @@ func TestFileKeeps(t *testing.T) {
 	}
 	if text, err := os.ReadFile(target); err != nil || string(text) != "old" {
 		t.Errorf("what the link names is %q, %v", text, err)
+	}
+	if err := errors.Join(Shared(link, 0o644, []byte("new")), Shared(os.DevNull, 0o644, []byte("new"))); err != nil {
+		t.Errorf("a user names a link, and a device: %v", err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode().IsRegular() {
+		t.Errorf("the link is now %v, %v", info, err)
+	}
+	if text, err := os.ReadFile(target); err != nil || string(text) != "new" {
+		t.Errorf("what the link that a user named leads to is %q, %v", text, err)
 	}
 }
 
