@@ -44,9 +44,6 @@ func (r *roster) member(p *profile.Profile) member {
 	return m
 }
 
-// stranger reports that neither use nor model of a task are known.
-func (m *member) stranger() bool { return !m.seen && m.model == noEffect }
-
 // compare orders members by all that a neighbour or a sum over them can tell.
 func (m *member) compare(o *member) int {
 	known := func(yes bool) int {

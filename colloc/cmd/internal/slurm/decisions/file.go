@@ -64,7 +64,7 @@ func read(path, uid string) (*File, error) {
 			f, err = regular.OpenOf(uint32(number), path, os.O_RDONLY, 0)
 		}
 		if err != nil {
-			return nil, nil //nolint:nilnil // nobody decided for this user
+			return nil, nil //nolint:nilerr,nilnil // nobody decided for this user
 		}
 	} else if f, _, err = regular.Open(path); err != nil {
 		return nil, cli.Usage("%w", err)
