@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/slurm/decisions"
 	"example.com/colloc/colloc/cmd/internal/slurm/front"
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/site"
 )
 
 // program is the surroundings of a run, which tests replace.
@@ -112,4 +114,24 @@ func rest(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-ctx.Done()
+}
+
+// failures are those of a command that looks again and again.
+type failures struct {
+	answered bool // Slurm did, once
+	row      int  // that came one after the other since
+}
+
+// bears reports whether an error ends nothing: a controller that is away comes back, and whatever else Slurm says, such
+// as half an answer of one that was just ended, is believed when it says so again and again. What is wrong from the start
+// is the user's.
+func (f *failures) bears(err error) bool {
+	const most = 5
+	if err == nil {
+		*f = failures{answered: true}
+		return true
+	}
+	f.row++
+	var said *site.Error
+	return errors.Is(err, site.ErrNoCluster) || f.answered && f.row <= most && errors.As(err, &said)
 }

@@ -74,26 +74,6 @@ func (w *steward) loop(ctx context.Context, round func(context.Context) (changed
 	}
 }
 
-// failures are those of a command that looks again and again.
-type failures struct {
-	answered bool // Slurm did, once
-	row      int  // that came one after the other since
-}
-
-// bears reports whether an error ends nothing: a controller that is away comes back, and whatever else Slurm says, such
-// as half an answer of one that was just ended, is believed when it says so again and again. What is wrong from the start
-// is the user's.
-func (f *failures) bears(err error) bool {
-	const most = 5
-	if err == nil {
-		*f = failures{answered: true}
-		return true
-	}
-	f.row++
-	var said *site.Error
-	return errors.Is(err, site.ErrNoCluster) || f.answered && f.row <= most && errors.As(err, &said)
-}
-
 // watch looks once, and learns.
 func (w *steward) watch(ctx context.Context) (changed, over bool, err error) {
 	_, h, err := w.look(ctx, w.desk)
