@@ -20,6 +20,7 @@ import (
 	"example.com/colloc/colloc/dispatch/dispatchtest"
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/fleet"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/nvmlx"
 )
 
@@ -27,7 +28,11 @@ import (
 // memory, are held and withdrawn, and the runner restarts while they run.
 func TestDispatch(t *testing.T) {
 	played := make(map[*dispatchtest.World]*player)
-	dispatchtest.RunOnce(t, 4, func(w *dispatchtest.World) (dispatchtest.Body, error) {
+	days := 4
+	if race.Enabled {
+		days = 1 // of some forty jobs, each of which starts processes
+	}
+	dispatchtest.RunOnce(t, days, func(w *dispatchtest.World) (dispatchtest.Body, error) {
 		p := played[w]
 		if p == nil {
 			p = newPlayer(t, w)
