@@ -204,9 +204,12 @@ type failure struct {
 	Older       number `json:"errno"`
 }
 
+// code is Slurm's number of it, under the name that the version gives it.
+func (f *failure) code() int64 { return max(f.Number.int64(), f.Old.int64(), f.Older.int64()) }
+
 // named reports whether it says more than that something failed: SLURM_ERROR, -1.
 func named(f failure) bool {
-	return !strings.EqualFold(string(f.Error), "Unspecified error") || max(f.Number.int64(), f.Old.int64(), f.Older.int64()) > 0
+	return !strings.EqualFold(string(f.Error), "Unspecified error") || f.code() > 0
 }
 
 // said returns the errors that the answer itself reports, empty if there are
@@ -221,7 +224,7 @@ func (e envelope) said() string {
 			}
 		}
 		if len(parts) == 0 {
-			parts = append(parts, fmt.Sprintf("error %d", max(f.Number.int64(), f.Old.int64(), f.Older.int64())))
+			parts = append(parts, fmt.Sprintf("error %d", f.code()))
 		}
 		said = append(said, strings.Join(parts, ": "))
 	}

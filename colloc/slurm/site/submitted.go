@@ -26,7 +26,7 @@ func ParseSubmitted(data []byte) (JobID, error) {
 	id := max(answer.ID.int64(), answer.Result.ID.int64())
 	said := answer.said()
 	for _, e := range answer.Errors {
-		if max(e.Number.int64(), e.Old.int64()) == heldJob && id > 0 {
+		if e.code() == heldJob && id > 0 {
 			said = ""
 		}
 	}

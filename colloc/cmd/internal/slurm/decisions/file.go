@@ -71,7 +71,7 @@ func read(path, uid string) (*File, error) {
 	}
 	data, err := regular.Rest(f, maxFile)
 	if err != nil {
-		return nil, cli.Usage("%w, and a user's decisions take less: plan them again", err)
+		return nil, cli.Usage("%w: plan the decisions again", err)
 	}
 	var all File
 	if err := json.Unmarshal(data, &all); err != nil {
