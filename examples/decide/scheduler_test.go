@@ -63,7 +63,7 @@ func open(t *testing.T, patience time.Duration) http.Handler {
 func TestScheduler(t *testing.T) {
 	jobs, cards := 1000, 32
 	if race.Enabled {
-		jobs, cards = 150, 8
+		jobs, cards = 60, 4
 	}
 	rng := rand.New(rand.NewPCG(7, 0))
 	day := struct {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/colloc/internal/race"
 )
 
 func TestSmallest(t *testing.T) {
@@ -52,16 +54,28 @@ func TestRun(t *testing.T) {
 		{"repeats", []string{"-repeats", "0"}, 2, "-repeats from 1"},
 		{"flag", []string{"-nonsense"}, 2, "flag provided but not defined"},
 		{"no data", []string{"-data", "testdata", "-case", "exact pairs/lucid/n=100"}, 1, "interference_lucid.csv"},
-		{"two cases", []string{"-case", "exact pairs/random/n=100", "-quick", "-repeats", "1"}, 0, " of 2 met"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			var out, errs bytes.Buffer
-			if status := run(t.Context(), test.args, &out, &errs); status != test.status {
-				t.Errorf("status %d, want %d", status, test.status)
-			}
-			if got := out.String() + errs.String(); !strings.Contains(got, test.want) {
-				t.Errorf("%q is not in\n%s", test.want, got)
-			}
-		})
+		t.Run(test.name, func(t *testing.T) { runs(t, test.args, test.status, test.want) })
+	}
+}
+
+// TestCases compiles and runs two cases.
+func TestCases(t *testing.T) {
+	if race.Enabled {
+		t.Skip("compiles the packages without the race detector, for a minute of a CPU")
+	}
+	t.Chdir("../..") // of the module
+	runs(t, []string{"-case", "exact pairs/random/n=100", "-quick", "-repeats", "1"}, 0, " of 2 met")
+}
+
+// runs runs the program and compares its status and a part of both outputs.
+func runs(t *testing.T, args []string, status int, want string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if got := run(t.Context(), args, &out, &errs); got != status {
+		t.Errorf("status %d, want %d", got, status)
+	}
+	if got := out.String() + errs.String(); !strings.Contains(got, want) {
+		t.Errorf("%q is not in\n%s", want, got)
 	}
 }
