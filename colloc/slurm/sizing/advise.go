@@ -17,21 +17,16 @@ import (
 // Among what some partition can hold, it takes GPUs as [advise.ChooseGPUs] does:
 // more of them until one more adds less than MinGain of what the first does, and
 // of several types the cheapest per work, or the fastest if prices are missing.
-// It prefers few nodes, then the default partition, then the site's order. What
-// limits the task follows from [advise.Diagnose] and from how it scales: input
-// that cannot keep up before anything else, then GPUs that bring less and less.
+// It prefers few nodes, then the default partition, then the site's order.
 //
 // An unknown Partition is [site.ErrPartition]. What no node can hold, however empty,
 // is [site.ErrImpossible]; the error says for each kind of GPU what it lacks.
-// O(points x node types x partitions) and one prediction per kind of GPU.
+// O(points x node types x partitions).
 func Advise(n Need, c site.Cluster) (*Advice, error) {
 	if err := n.check(&c); err != nil {
 		return nil, err
 	}
 	a := &advisor{need: &n, cluster: &c}
-	if err := a.observe(); err != nil {
-		return nil, err
-	}
 	if err := a.search(); err != nil {
 		return nil, err
 	}
@@ -46,8 +41,8 @@ func (n *Need) check(c *site.Cluster) error {
 	if n.CPUs < 0 || n.CPUs > mostCount || n.Memory < 0 || n.Memory > mostMemory || n.GPUMemory < 0 {
 		errs = append(errs, fmt.Errorf("slurm: advise: CPUs is %d, Memory %v and GPUMemory %v, want 0 or more", n.CPUs, n.Memory, n.GPUMemory))
 	}
-	if len(n.Scaling) == 0 && n.Profile == nil {
-		errs = append(errs, errors.New("slurm: advise: neither Scaling nor Profile: nothing is known of the task"))
+	if len(n.Scaling) == 0 {
+		errs = append(errs, errors.New("slurm: advise: no Scaling: nothing is known of the task"))
 	}
 	if _, err := advise.ChooseGPUs(n.Scaling, n.MinGain); err != nil {
 		errs = append(errs, fmt.Errorf("slurm: advise: %w", err))

@@ -5,84 +5,32 @@ import (
 	"strings"
 	"time"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/advise"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/profile"
 )
 
-// Need is a task for which resources are sought. Only Scaling or Profile is
-// required.
+// Need is a task for which resources are sought. Only Scaling is required.
 type Need struct {
 	// Scaling is how fast the task ran on one or more GPUs, see
 	// [advise.ChooseGPUs], which also explains MinGain. A type may be named as
 	// the site does or in any way that [profile.LookupGPU] knows; without a name
-	// it stands for any. No points: the task gets the GPUs that its Profile asks
-	// for, one if there is none.
+	// it stands for any.
 	Scaling []advise.ScalingPoint
 	MinGain float64
-	// Profile is what was observed of the task alone on a GPU. It tells what
-	// limits the task, how much device memory it needs, and how many processes
-	// load its data; nil leaves those open.
-	Profile *profile.Profile
 	// Work is how much there is to do, in the unit of throughput times seconds:
 	// samples, if that is in samples per second. 0 is unknown: then the job asks
 	// for no time limit.
 	Work float64
-	// GPUMemory is what the task allocates on each GPU; 0 lets the Planner
-	// predict it from the Profile.
+	// GPUMemory is what the task allocates on each GPU; 0 is unknown.
 	GPUMemory profile.Bytes
-	// CPUs and Memory are what the host must give for each GPU; 0 follows from
-	// the Profile and from the GPU's share of the node.
+	// CPUs and Memory are what the host must give for each GPU; 0 is the GPU's
+	// share of the node.
 	CPUs   int
 	Memory profile.Bytes
 	// Partition is the only one to consider; empty is any.
 	Partition string
-	// Planner predicts; nil is colloc.New(colloc.Config{}), which takes a tenth
-	// of a second.
-	Planner *colloc.Planner
 }
-
-// Bound is what limits the speed of a task.
-type Bound int
-
-// The bounds.
-const (
-	// UnknownBound: nothing that was measured tells.
-	UnknownBound Bound = iota
-	// ComputeBound: the SMs are busy; faster GPUs help, and more of them.
-	ComputeBound
-	// MemoryBound: the memory interface is busy; GPUs with more bandwidth help.
-	MemoryBound
-	// CommunicationBound: additional GPUs bring little, because exchanging
-	// gradients takes its time; a faster network helps, or a larger batch.
-	CommunicationBound
-	// InputBound: the GPU waits for data; CPUs help, GPUs do not.
-	InputBound
-	// LatencyBound: the GPU idles between small kernels; sharing it helps.
-	LatencyBound
-)
-
-// String returns a short name such as "compute-bound".
-func (b Bound) String() string {
-	switch b {
-	case ComputeBound:
-		return "compute-bound"
-	case MemoryBound:
-		return "memory-bound"
-	case CommunicationBound:
-		return "communication-bound"
-	case InputBound:
-		return "input-bound"
-	case LatencyBound:
-		return "latency-bound"
-	default:
-		return "unknown"
-	}
-}
-
-// MarshalText writes what String returns.
-func (b Bound) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
 // Because is the reason for one thing that is asked for.
 type Because struct {
@@ -100,8 +48,6 @@ type Advice struct {
 	// GPU is the type, as the site names it, GPUs how many on all nodes.
 	GPU  string `json:"gpu,omitempty"`
 	GPUs int    `json:"gpus"`
-	// Bound is what limits the task there.
-	Bound Bound `json:"bound"`
 	// Expected is how long the work takes; 0 is unknown.
 	Expected time.Duration `json:"expected_ns,omitempty"`
 	// Reasons explain the options, in the order of the header, then the whole.

@@ -83,19 +83,12 @@ func (a *advisor) constrain(r *Advice) {
 	r.because("", "no feature tells these nodes from others in the partition whose GPUs have %v instead of %v: the job may get those", gpuMemory(wrong[0]), gpuMemory(w.node))
 }
 
-// cpus asks for as many as the data loaders use, but leaves each GPU of the node
-// its share.
+// cpus asks for each GPU's share of the node.
 func (a *advisor) cpus(r *Advice) {
 	w := &a.best
-	share := max(1, w.node.CPUs/w.node.GPUs)
-	each, why := share, fmt.Sprintf("the GPU's share of %d on the node", w.node.CPUs)
-	switch {
-	case a.need.CPUs > 0:
+	each, why := max(1, w.node.CPUs/w.node.GPUs), fmt.Sprintf("the GPU's share of %d on the node", w.node.CPUs)
+	if a.need.CPUs > 0 {
 		each, why = a.need.CPUs, "as asked"
-	case a.bound == InputBound:
-		why += "; the GPU waits for data, and more would leave none for others"
-	case a.workers > 0 && a.workers+1 < share:
-		each, why = a.workers+1, fmt.Sprintf("%d load data and one trains", a.workers)
 	}
 	r.Request.CPUsPerTask = min(each*w.gpus, w.node.CPUs)
 	r.because("cpus-per-task", "%d CPUs for each GPU: %s", each, why)
@@ -117,22 +110,17 @@ func (a *advisor) memory(r *Advice) {
 // gpus explains number and kind.
 func (a *advisor) gpus(r *Advice) {
 	w := &a.best
-	if len(a.need.Scaling) == 0 {
-		r.because("gres", "%d GPUs: nothing was measured on other numbers", r.GPUs)
+	r.because("gres", "%s", a.choice)
+	if total := gpuMemory(w.node); total > 0 && a.need.GPUMemory > 0 {
+		r.because("gres", "device memory: %v are needed of %v", a.need.GPUMemory, total)
 	} else {
-		r.because("gres", "%s", a.choice)
-	}
-	switch f := a.fit(w.node); {
-	case f.needs > 0:
-		r.because("gres", "device memory: %v are needed of %v", f.needs, gpuMemory(w.node))
-	default:
 		r.because("", "whether the task fits into device memory is not known")
 	}
 }
 
 // time asks for a limit that the work will not reach.
 func (a *advisor) time(r *Advice) {
-	if a.need.Work == 0 || len(a.need.Scaling) == 0 {
+	if a.need.Work == 0 {
 		r.because("", "no time limit: how much work there is is not known; with one the job could start earlier, in a gap")
 		return
 	}
@@ -154,30 +142,15 @@ func (a *advisor) time(r *Advice) {
 	r.because("time", "expected %v, but %v is the limit: the task must write checkpoints and go on from them", r.Expected.Round(time.Second), longest)
 }
 
-// limits says what bounds the speed.
+// limits says what bounds the speed, as far as its scaling tells.
 func (a *advisor) limits(r *Advice) {
-	poor := len(a.points) > 1 && (a.choice.Next > 0 || a.choice.Efficiency < poorScaling)
-	r.Bound = a.bound
+	why := fmt.Sprintf("each of %d GPUs does %.0f %% of what one of the fewest does", a.choice.GPUs, 100*a.choice.Efficiency)
 	switch {
-	case a.bound == InputBound:
-		r.because("", "input-bound (%s): more CPUs per GPU help, more GPUs do not", a.found)
-	case poor:
-		r.Bound = CommunicationBound
-		why := fmt.Sprintf("each of %d GPUs does %.0f %% of what one of the fewest does", a.choice.GPUs, 100*a.choice.Efficiency)
-		if a.choice.Next > 0 {
-			why = fmt.Sprintf("beyond %d GPUs each more would add %.0f %%", a.choice.GPUs, 100*a.choice.NextGain)
-		}
-		if a.need.Profile == nil {
-			why += "; without a profile, slow input cannot be told from it"
-		}
-		r.because("", "communication-bound: %s", why)
-	case a.bound == ComputeBound:
-		r.because("", "compute-bound (%s): faster GPUs help, and more of them", a.found)
-	case a.bound == MemoryBound:
-		r.because("", "memory-bound (%s): GPUs with more bandwidth help", a.found)
-	case a.bound == LatencyBound:
-		r.because("", "latency-bound (%s): the GPU has room for another task", a.found)
-	default:
+	case len(a.points) > 1 && a.choice.Next > 0:
+		why = fmt.Sprintf("beyond %d GPUs each more would add %.0f %%", a.choice.GPUs, 100*a.choice.NextGain)
+	case len(a.points) < 2 || a.choice.Efficiency >= poorScaling:
 		r.because("", "what limits the speed was not measured")
+		return
 	}
+	r.because("", "communication-bound: %s; without a profile, slow input cannot be told from it", why)
 }

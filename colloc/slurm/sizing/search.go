@@ -1,7 +1,6 @@
 package sizing
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,12 +17,6 @@ import (
 type advisor struct {
 	need    *Need
 	cluster *site.Cluster
-	planner *colloc.Planner
-
-	bound   Bound
-	found   string // by the diagnosis, for people
-	workers int    // data-loader processes; 0 is none or unknown
-	fits    map[string]fit
 
 	points []advise.ScalingPoint // that some partition can hold
 	places []place               // of points
@@ -39,65 +32,11 @@ type place struct {
 	gpus      int // on each
 }
 
-// fit is whether a task fits a kind of GPU.
-type fit struct {
-	lacks string
-	needs profile.Bytes
-}
-
-// observe learns what the profile tells.
-func (a *advisor) observe() error {
-	a.fits = map[string]fit{}
-	p := a.need.Profile
-	if p == nil {
-		return nil
-	}
-	a.workers = p.Spec.Training.Workers
-	a.planner = a.need.Planner
-	if a.planner == nil {
-		planner, err := colloc.New(colloc.Config{})
-		if err != nil {
-			return fmt.Errorf("slurm: advise: %w", err)
-		}
-		a.planner = planner
-	}
-	d := advise.Diagnose(p, &advise.Options{Planner: a.planner})
-	for _, f := range d.Findings {
-		if a.bound = boundOf(f.Bottleneck); a.bound != UnknownBound {
-			var why []string
-			if f.Bottleneck.String() != a.bound.String() {
-				why = append(why, f.Bottleneck.String())
-			}
-			for _, e := range f.Evidence {
-				why = append(why, e.String())
-			}
-			a.found = strings.Join(why, ", ")
-			break
-		}
-	}
-	return nil
-}
-
-func boundOf(p advise.Bottleneck) Bound {
-	switch p {
-	case advise.StarvedByInput, advise.FewWorkers:
-		return InputBound
-	case advise.ComputeBound:
-		return ComputeBound
-	case advise.BandwidthBound:
-		return MemoryBound
-	case advise.Underused:
-		return LatencyBound
-	default: // too large: says nothing about speed
-		return UnknownBound
-	}
-}
-
 // search finds the best place that the cluster has for a measured number of
 // GPUs.
 func (a *advisor) search() error {
 	var lacks []string
-	for _, p := range a.candidates() {
+	for _, p := range a.need.Scaling {
 		where, why := a.place(p.GPU, p.GPUs)
 		if where.node == nil {
 			lacks = append(lacks, fmt.Sprintf("%d x %s: %s", p.GPUs, anyIfEmpty(p.GPU), why))
@@ -110,36 +49,12 @@ func (a *advisor) search() error {
 		return fmt.Errorf("slurm: advise: %w", err)
 	}
 	if len(choices) == 0 {
-		if len(lacks) == 0 {
-			lacks = []string{"the cluster has no GPUs"}
-		}
 		return fmt.Errorf("slurm: advise: %w: %s", site.ErrImpossible, strings.Join(lacks, "; "))
 	}
 	a.choice = choices[0]
 	i := slices.IndexFunc(a.points, func(p advise.ScalingPoint) bool { return p.GPU == a.choice.GPU && p.GPUs == a.choice.GPUs })
 	a.best = a.places[i]
 	return nil
-}
-
-// candidates are the measured points, or without any each kind of GPU, the one
-// with the least memory first.
-func (a *advisor) candidates() []advise.ScalingPoint {
-	if len(a.need.Scaling) > 0 {
-		return a.need.Scaling
-	}
-	gpus := max(1, a.need.Profile.Spec.Training.GPUs)
-	var nodes []*site.NodeType
-	for i := range a.cluster.Nodes {
-		if n := &a.cluster.Nodes[i]; n.GPUs > 0 && !slices.ContainsFunc(nodes, func(o *site.NodeType) bool { return product(o) == product(n) }) {
-			nodes = append(nodes, n)
-		}
-	}
-	slices.SortStableFunc(nodes, func(x, y *site.NodeType) int { return cmp.Compare(gpuMemory(x), gpuMemory(y)) })
-	points := make([]advise.ScalingPoint, len(nodes))
-	for i, n := range nodes {
-		points[i] = advise.ScalingPoint{GPU: product(n), GPUs: gpus, Throughput: 1}
-	}
-	return points
 }
 
 // place finds the best nodes for n GPUs of a type, or says what stands against
@@ -177,8 +92,9 @@ func (w *place) better(o *place) bool {
 
 // onto puts n GPUs on as few nodes of one kind as possible, as many on each.
 func (a *advisor) onto(p *site.Partition, node *site.NodeType, n int) (place, error) {
-	if f := a.fit(node); f.lacks != "" {
-		return place{}, errors.New(f.lacks)
+	total := gpuMemory(node)
+	if usable := colloc.Usable(total, packer.DefaultHeadroom); total > 0 && a.need.GPUMemory > usable {
+		return place{}, fmt.Errorf("the task needs %v, of %v on a GPU %v are usable", a.need.GPUMemory, total, usable)
 	}
 	most, err := a.most(node)
 	if err != nil {
@@ -211,35 +127,6 @@ func (a *advisor) most(node *site.NodeType) (int, error) {
 		most = int(min(profile.Bytes(most), node.Memory/a.need.Memory))
 	}
 	return most, nil
-}
-
-// fit asks whether the task's device memory fits a kind of GPU.
-func (a *advisor) fit(node *site.NodeType) fit {
-	key := fmt.Sprintf("%s/%d", product(node), gpuMemory(node))
-	if f, ok := a.fits[key]; ok {
-		return f
-	}
-	var f fit
-	total := gpuMemory(node)
-	usable := colloc.Usable(total, packer.DefaultHeadroom)
-	switch {
-	case total == 0: // unknown
-	case a.need.GPUMemory > 0:
-		if f.needs = a.need.GPUMemory; f.needs > usable {
-			f.lacks = fmt.Sprintf("the task needs %v, of %v on a GPU %v are usable", f.needs, total, usable)
-		}
-	case a.need.Profile != nil:
-		model, _ := profile.LookupGPU(product(node))
-		v, err := a.planner.Fit(colloc.Task{ID: "task", Profile: a.need.Profile}, colloc.GPU{ID: "gpu", Model: model, Memory: total})
-		if err != nil {
-			break // nothing is known of its memory: the reasons say so
-		}
-		if f.needs = v.Reserved; !v.Fits { // on an empty GPU memory alone can bind
-			f.lacks = fmt.Sprintf("the task is predicted to need %v, of %v on a GPU %v are usable", v.Reserved, total, v.Free)
-		}
-	}
-	a.fits[key] = f
-	return f
 }
 
 // product is the best name of a node's GPUs: a feature that names a product

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"example.com/colloc/colloc/advise"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
@@ -90,60 +88,26 @@ func TestAdviseNoTypes(t *testing.T) {
 	}
 }
 
-// TestAdviseProfileAlone: what was seen of a task on one GPU alone is enough, wherever there is one.
-func TestAdviseProfileAlone(t *testing.T) {
-	planner, err := onePlanner()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bare := racks([]string{"x"}, site.NodeType{CPUs: 8})
-	bare.Nodes[0].GPUs = 0
-	_, err = Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, bare)
-	wantFault(t, err, "the cluster has no GPUs")
-	one := racks([]string{"x"}, site.NodeType{GPU: "v100", GPUs: 1, CPUs: 8})
-	if a, err := Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, one); err != nil || a.GPU != "v100" || a.GPUs != 1 {
-		t.Errorf("of nodes with one GPU each: %v, %v", a, err)
-	}
-	small, large := site.NodeType{GPU: "v100", CPUs: 8, GPUMemory: 8 * profile.GiB}, site.NodeType{GPU: "a100", CPUs: 8, GPUMemory: 40 * profile.GiB}
-	if a, err := Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, racks([]string{"x"}, small, large)); err != nil || a.GPU != "a100" {
-		t.Errorf("one kind has too little memory: %v, %v", a, err)
-	}
-	_, err = Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, racks([]string{"x"}, small))
-	wantFault(t, err, "the task is predicted to need ", " of 8 GiB on a GPU ")
-}
-
-// TestAdviseOwnPlanner: without a Planner the advice is that of one with the defaults.
-func TestAdviseOwnPlanner(t *testing.T) {
-	planner, err := onePlanner()
-	if err != nil {
-		t.Fatal(err)
-	}
-	given, err := Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, campus())
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2)}, campus())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(given, own); diff != "" {
-		t.Errorf("advice (-Planner given +none):\n%s", diff)
-	}
-}
-
 // TestAllUsable: a task that needs just what is usable of a GPU fits it, and one that
 // needs a byte more does not.
 func TestAllUsable(t *testing.T) {
-	a := advisor{need: &Need{}, fits: map[string]fit{}}
-	n := site.NodeType{GPU: "a100", GPUMemory: 40 * profile.GiB}
-	a.need.GPUMemory = 36 * profile.GiB
-	if f := a.fit(&n); f.lacks != "" {
-		t.Errorf("36 GiB of 40 GiB: %s", f.lacks)
+	one := racks([]string{"x"}, site.NodeType{GPU: "a100", CPUs: 8, GPUMemory: 40 * profile.GiB})
+	need := Need{Scaling: []advise.ScalingPoint{{GPU: "a100", GPUs: 1, Throughput: 1}}, GPUMemory: 36 * profile.GiB}
+	if a, err := Advise(need, one); err != nil || !strings.Contains(a.String(), "36 GiB are needed of 40 GiB") {
+		t.Errorf("36 GiB of 40 GiB: %v, %v", a, err)
 	}
-	a.need.GPUMemory, a.fits = 36*profile.GiB+1, map[string]fit{}
-	if f := a.fit(&n); f.lacks == "" {
-		t.Error("a byte more than 36 GiB of 40 GiB fits")
+	need.GPUMemory++
+	_, err := Advise(need, one)
+	wantFault(t, err, "of 40 GiB on a GPU 36 GiB are usable")
+	if a, err := Advise(need, racks([]string{"x"}, site.NodeType{CPUs: 8})); err == nil {
+		t.Errorf("no such type: %v", a)
 	}
+	need.Scaling[0].GPU = "" // any, of which nobody knows the memory
+	a, err := Advise(need, racks([]string{"x"}, site.NodeType{CPUs: 8}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, a.String(), "whether the task fits into device memory is not known")
 }
 
 // TestProduct: of the names that a node's GPUs go by the one with the most memory says
