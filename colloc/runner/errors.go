@@ -15,7 +15,7 @@ var (
 	// has the folder; see [Config].Gone.
 	ErrElsewhere = errors.New("it runs on host")
 	// ErrCorrupt means that the queue file cannot be read; see [CorruptError].
-	ErrCorrupt = errors.New("corrupt")
+	ErrCorrupt = backlog.ErrCorrupt
 	// ErrUnknown means that the queue has no task of that ID.
 	ErrUnknown = errors.New("unknown task")
 	// ErrDuplicate means that the queue has a task of that ID already.
@@ -32,31 +32,4 @@ var (
 // ErrCorrupt. The next Open starts with an empty queue. Tasks of the old one that
 // still run go on, and one that is submitted again, the same command with the same
 // ID, is taken over and not run beside itself; so is one that succeeded meanwhile.
-type CorruptError struct {
-	// Path is the queue file, Aside its new name.
-	Path  string
-	Aside string
-	// Err is what is wrong with it.
-	Err error
-}
-
-// Error names both files and what to do.
-func (e *CorruptError) Error() string {
-	return "runner: queue file " + e.Path + " is corrupt: " + e.Err.Error() +
-		"; it was set aside as " + e.Aside + ", open again to start with an empty queue"
-}
-
-// Is makes errors.Is answer for ErrCorrupt.
-func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
-
-// Unwrap returns what is wrong.
-func (e *CorruptError) Unwrap() error { return e.Err }
-
-// corrupt turns what the queue file says of its damage into what callers know.
-func corrupt(err error) error {
-	var damage *backlog.CorruptError
-	if errors.As(err, &damage) {
-		return &CorruptError{Path: damage.Path, Aside: damage.Aside, Err: damage.Err}
-	}
-	return err
-}
+type CorruptError = backlog.CorruptError

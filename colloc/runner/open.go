@@ -86,7 +86,7 @@ func (r *Runner) open(ctx context.Context, p fleet.Planner) (err error) {
 	supervise.SweepGroups()
 	var entries []*backlog.Entry
 	if r.store, entries, err = backlog.Open(r.config.Dir, r.config.Sync); err != nil {
-		return errors.Join(corrupt(err), r.lock.Close())
+		return errors.Join(err, r.lock.Close())
 	}
 	if err := os.MkdirAll(filepath.Join(r.config.Dir, r.store.Runs), 0o700); err != nil { // somebody may have tidied up
 		return errors.Join(fmt.Errorf("runner: %w", err), r.store.Close(), r.lock.Close())

@@ -16,16 +16,29 @@ type damageError struct{ err error }
 func (e *damageError) Error() string { return e.err.Error() }
 func (e *damageError) Unwrap() error { return e.err }
 
-// CorruptError says that the queue file at Path was damaged and is now at Aside.
+// ErrCorrupt means that the queue file cannot be read.
+var ErrCorrupt = errors.New("corrupt")
+
+// CorruptError says that the queue file was damaged and where it is now.
 type CorruptError struct {
+	// Path is the queue file, Aside its new name.
 	Path  string
 	Aside string
-	Err   error // what is wrong with it
+	// Err is what is wrong with it.
+	Err error
 }
 
+// Error names both files and what to do.
 func (e *CorruptError) Error() string {
-	return e.Path + " is corrupt: " + e.Err.Error() + "; it was set aside as " + e.Aside
+	return "runner: queue file " + e.Path + " is corrupt: " + e.Err.Error() +
+		"; it was set aside as " + e.Aside + ", open again to start with an empty queue"
 }
+
+// Is makes errors.Is answer for ErrCorrupt.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
+
+// Unwrap returns what is wrong.
+func (e *CorruptError) Unwrap() error { return e.Err }
 
 // checkPages makes sure that one of the two meta pages of a bbolt file is
 // valid and that the file is as long as the newer of them says. bbolt trusts
