@@ -53,6 +53,9 @@ func Products(flags *flag.FlagSet, to *map[string]string, name, usage string) {
 	})
 }
 
+// Parser is [ParsePart] of a program.
+type Parser func(flags *flag.FlagSet, args []string, operands, about string) error
+
 // ParsePart is [Parse] for a subcommand of a program; operands is what follows its flags, for the help.
 func ParsePart(flags *flag.FlagSet, args []string, w io.Writer, program, operands, about string) error {
 	return Parse(flags, args, w, fmt.Sprintf("usage: colloc %s [flags]%s\n\n%s\n\nflags:\n", program+" "+flags.Name(), operands, about), "")

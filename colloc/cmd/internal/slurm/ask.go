@@ -47,7 +47,7 @@ func (d *desk) ask(out *outline, state *site.State, waiting []colloc.Task) (*min
 	m.gpus, m.devices = out.offered(d.sweep, state)
 	var err error
 	// The plain rule, which colloc gain plays: nothing waits that could start, and no job is stopped.
-	m.Dispatcher, err = dispatch.New(d.models.Planner, &dispatch.Options{AtOnce: true, Scheduler: online.SchedulerOptions{Budget: profile.Some(0), Growth: profile.Some(seenMargin)}})
+	m.Dispatcher, err = dispatch.New(d.planner, &dispatch.Options{AtOnce: true, Scheduler: online.SchedulerOptions{Budget: profile.Some(0), Growth: profile.Some(seenMargin)}})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (m *mind) come(all []colloc.GPU, told *lessons, waiting []colloc.Task) (eve
 func (d *desk) largest(tasks []colloc.Task) []colloc.Task {
 	needs := make(map[string]profile.Bytes, len(tasks))
 	for _, t := range tasks {
-		_, needs[t.ID], _ = d.models.Planner.Memory(t) // the Dispatcher says what is wrong with it
+		_, needs[t.ID], _ = d.planner.Memory(t) // the Dispatcher says what is wrong with it
 		if t.Alone {
 			needs[t.ID] = memory.Whole
 		}
@@ -219,7 +219,7 @@ func (m *mind) refuse(out *outline, a dispatch.Action) error {
 
 // placements are starts, the sweep's first tasks first: so they stand in Slurm's queue.
 func (m *mind) placements(gpus []colloc.GPU, starts []dispatch.Action) ([]colloc.Placement, error) {
-	all, err := dispatch.Placements(m.models.Planner, gpus, starts, m.tasks)
+	all, err := dispatch.Placements(m.planner, gpus, starts, m.tasks)
 	turn := make(map[string]int)
 	for i, e := range m.sweep.tasks {
 		turn[e.ID] = i

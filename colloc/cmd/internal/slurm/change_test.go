@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/cmd/internal/slurm/learned"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/predict/memory"
@@ -113,12 +112,12 @@ func TestAdd(t *testing.T) {
 // needs is what a Dispatcher sets aside for a task on two A100-40GB, and why it gives it up if it does.
 func needs(t *testing.T, w *steward, task string, jobs []site.JobInfo) (reserved profile.Bytes, gone string) {
 	t.Helper()
-	if w.models == nil {
+	if w.planner == nil {
 		planner, err := colloc.New(colloc.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.models = &learned.Models{Planner: planner}
+		w.planner = planner
 	}
 	w.history(t.Context(), w.desk, jobs)
 	node := site.Node{Name: "n", State: []string{"IDLE"}, Gres: []site.Held{{Gres: site.Gres{Name: "gpu", Type: "A100-40GB", Count: 2}}}}

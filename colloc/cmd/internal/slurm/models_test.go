@@ -1,7 +1,8 @@
-package learned
+package slurm
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,10 +14,21 @@ import (
 
 // TestModelsKeepAll: what watch learned comes back whole, paces and co-runs too; a damaged file is refused by name.
 func TestModelsKeepAll(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "models")
-	m := Models{dir: dir}
-	var err error
-	if m.Planner, err = colloc.New(colloc.Config{}); err != nil {
+	t.Chdir(t.TempDir())
+	const dir = "models"
+	if err := os.WriteFile("sweep.json", []byte(`{"format": "colloc-tasks", "version": 1, "tasks": [{"id": "a", "command": ["x"]}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	load := func() (*desk, error) {
+		f := flag.NewFlagSet("plan", flag.ContinueOnError)
+		in := inputFlags(f)
+		if err := f.Parse([]string{"-sweep", "sweep.json", "-models", dir}); err != nil {
+			t.Fatal(err)
+		}
+		return (&program{}).open(in)
+	}
+	m, err := load()
+	if err != nil {
 		t.Fatal(err)
 	}
 	gpu, _ := profile.LookupGPU("RTX 3090")
@@ -27,11 +39,11 @@ func TestModelsKeepAll(t *testing.T) {
 	alone := colloc.Measurement{Profile: &p, Throughput: profile.Some(40.0), Peak: profile.Some(9 * profile.GiB)}
 	shared := colloc.Measurement{Profile: &p, Speed: profile.Some(0.3)}
 	for _, members := range [][]colloc.Measurement{{alone}, {shared, shared}} {
-		if err := m.Planner.Observe(colloc.Observation{GPU: gpu, Members: members}); err != nil {
+		if err := m.planner.Observe(colloc.Observation{GPU: gpu, Members: members}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := m.Save(); err != nil {
+	if err := m.keepModels(); err != nil {
 		t.Fatal(err)
 	}
 	saved := func(p *colloc.Planner) string {
@@ -41,14 +53,14 @@ func TestModelsKeepAll(t *testing.T) {
 		}
 		return text.String()
 	}
-	back, err := Load(dir, colloc.Config{})
-	if err != nil || saved(back.Planner) != saved(m.Planner) {
+	back, err := load()
+	if err != nil || saved(back.planner) != saved(m.planner) {
 		t.Errorf("%v: what was loaded is not what was saved", err)
 	}
 
 	task := colloc.Task{ID: "bert", Profile: &p}
 	beside := colloc.GPU{ID: "g", Model: gpu, Residents: []colloc.Task{{ID: "other", Profile: &p}}}
-	want, err := m.Planner.Fit(task, beside)
+	want, err := m.planner.Fit(task, beside)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +74,7 @@ func TestModelsKeepAll(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "learned.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(dir, colloc.Config{}); err == nil || !strings.Contains(err.Error(), "learned.json") {
+	if _, err := load(); err == nil || !strings.Contains(err.Error(), "learned.json") {
 		t.Errorf("a damaged file: %v", err)
 	}
 }

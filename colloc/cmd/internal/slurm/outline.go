@@ -1,20 +1,23 @@
 package slurm
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
-	"example.com/colloc/colloc/cmd/internal/slurm/learned"
 	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/internal/replace"
 	"example.com/colloc/profile"
 )
 
@@ -70,9 +73,9 @@ func inputFlags(f *flag.FlagSet) input {
 // submitted, what was learned.
 type desk struct {
 	input
-	sweep  *sweep
-	record *record
-	models *learned.Models
+	sweep   *sweep
+	record  *record
+	planner *colloc.Planner // with what was learned
 
 	impossible map[string]string   // tasks that no node takes, and why
 	refusals   map[string]int      // how often a job of a task was impossible
@@ -110,8 +113,29 @@ func (p *program) open(in input) (*desk, error) {
 		return nil, err
 	}
 	d.lane = len(d.record.tasks())
-	d.models, err = learned.Load(*in.learned, colloc.Config{MaxSet: d.sweep.Most})
+	c := colloc.Config{MaxSet: d.sweep.Most}
+	d.planner, err = files.Load(d.models(), func(r io.Reader) (*colloc.Planner, error) { return colloc.Load(r, c) }, func() (*colloc.Planner, error) { return colloc.New(c) })
 	return d, err
+}
+
+// models is the file of what was learned; empty is none.
+func (d *desk) models() string {
+	if *d.learned == "" {
+		return ""
+	}
+	return filepath.Join(*d.learned, "learned.json")
+}
+
+// keepModels writes what was learned.
+func (d *desk) keepModels() error {
+	if err := os.MkdirAll(*d.learned, 0o755); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := d.planner.Save(&text); err != nil {
+		return err
+	}
+	return replace.Text(d.models(), text.Bytes())
 }
 
 func (d *desk) save() error { return files.WriteJSON(*d.submitted, d.record) }

@@ -171,7 +171,7 @@ func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.
 func (m *mind) place(out *outline, kinds []kind) error {
 	s := m.sweep
 	for _, p := range slices.Concat(out.plan.Placements, out.queued) {
-		s.slow(m.models.Planner, &p, out.gpus[p.GPU])
+		s.slow(m.planner, &p, out.gpus[p.GPU])
 		d, here := m.devices[p.GPU]
 		if here && d.Share != "" {
 			jobs, err := s.apart(&colloc.Plan{Placements: []colloc.Placement{p}}, &d)

@@ -34,45 +34,34 @@ func (p *program) now() time.Time {
 }
 
 func (p *program) decide(_ context.Context, args []string) error {
-	if p.flags != nil {
-		p.flags(decisions.Flags())
-		return flag.ErrHelp
-	}
-	return decisions.Decide(args, p.now(), p.stdout)
+	return decisions.Decide(p.parseAll, args, p.now(), p.stdout)
 }
 
 func (p *program) make(_ context.Context, args []string) error {
-	if p.flags != nil {
-		p.flags(front.NewFlags())
-		return flag.ErrHelp
-	}
-	return front.New(args, p.stdin, p.stdout)
+	return front.New(p.parseAll, args, p.stdin, p.stdout)
 }
 
 func (p *program) add(_ context.Context, args []string) error {
-	if p.flags != nil {
-		p.flags(front.AddFlags())
-		return flag.ErrHelp
-	}
-	return front.Add(args, p.stdin, p.stdout)
+	return front.Add(p.parseAll, args, p.stdin, p.stdout)
 }
 
 func (p *program) advise(ctx context.Context, args []string) error {
-	if p.flags != nil {
-		p.flags(front.AdviseFlags())
-		return flag.ErrHelp
-	}
-	return front.Advise(ctx, args, p.client, p.now(), p.stdout)
+	return front.Advise(ctx, p.parseAll, args, p.client, p.now(), p.stdout)
 }
 
-// parse reads the flags of one subcommand, whose help begins with about; nothing may
-// follow them.
-func (p *program) parse(f *flag.FlagSet, args []string, about string) error {
+// parseAll reads the flags of one subcommand, whose help begins with about, and what may follow
+// them.
+func (p *program) parseAll(f *flag.FlagSet, args []string, operands, about string) error {
 	if p.flags != nil {
 		p.flags(f)
 		return flag.ErrHelp
 	}
-	if err := cli.ParsePart(f, args, p.stdout, "slurm", "", about); err != nil {
+	return cli.ParsePart(f, args, p.stdout, "slurm", operands, about)
+}
+
+// parse is parseAll where nothing may follow the flags.
+func (p *program) parse(f *flag.FlagSet, args []string, about string) error {
+	if err := p.parseAll(f, args, "", about); err != nil {
 		return err
 	}
 	if f.NArg() != 0 {

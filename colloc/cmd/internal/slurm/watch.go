@@ -159,7 +159,7 @@ func (p *program) learn(ctx context.Context, d *desk, jobs map[site.JobID]site.J
 		}
 	}
 	if taught > 0 {
-		if err := d.models.Save(); err != nil {
+		if err := d.keepModels(); err != nil {
 			return taught, err
 		}
 	}
@@ -217,7 +217,7 @@ func (p *program) teach(d *desk, set *set, jobs map[site.JobID]site.JobInfo) (bo
 	if !useful || (&profile.GPUModel{Name: set.Product}).Sliced() { // a MIG instance shows nothing of its card
 		return false, nil
 	}
-	if err := d.models.Planner.Observe(o); err != nil {
+	if err := d.planner.Observe(o); err != nil {
 		fmt.Fprintf(p.stderr, "slurm watch: nothing learned from %s: %v\n", set.GPU, err)
 		return false, nil
 	}

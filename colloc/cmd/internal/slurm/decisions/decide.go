@@ -30,9 +30,6 @@ type asking struct {
 	age        time.Duration
 }
 
-// Flags are the flags of decide.
-func Flags() *flag.FlagSet { return (&asking{}).flags() }
-
 func (a *asking) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("decide", flag.ContinueOnError)
 	f.StringVar(&a.path, "decisions", "", "the `FILE` that plan -decisions wrote, or the folder of them")
@@ -42,10 +39,10 @@ func (a *asking) flags() *flag.FlagSet {
 }
 
 // Decide is the command decide.
-func Decide(args []string, now time.Time, out io.Writer) error {
+func Decide(parse cli.Parser, args []string, now time.Time, out io.Writer) error {
 	a := &asking{}
 	f := a.flags()
-	if err := cli.ParsePart(f, args, out, "slurm", " TASK [UID]", aboutDecide); err != nil {
+	if err := parse(f, args, " TASK [UID]", aboutDecide); err != nil {
 		return err
 	}
 	if f.NArg() < 1 || f.NArg() > 2 {

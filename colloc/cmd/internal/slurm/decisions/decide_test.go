@@ -3,6 +3,8 @@ package decisions
 import (
 	"bytes"
 	"errors"
+	"flag"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 )
+
+// parser is the command's; nobody reads its help.
+func parser(f *flag.FlagSet, args []string, operands, about string) error {
+	return cli.ParsePart(f, args, io.Discard, "slurm", operands, about)
+}
 
 // TestDecide: a decision is for its user, for minutes, and for the site as it was.
 func TestDecide(t *testing.T) {
@@ -46,7 +54,7 @@ func TestDecide(t *testing.T) {
 			}
 			var out bytes.Buffer
 			args := append([]string{"-decisions", file, "-conf", conf}, tt.args...)
-			if err := Decide(args, made.Add(tt.later), &out); err != nil || out.String() != tt.want {
+			if err := Decide(parser, args, made.Add(tt.later), &out); err != nil || out.String() != tt.want {
 				t.Errorf("%v, it says %q, want %q", err, out.String(), tt.want)
 			}
 		})
@@ -56,7 +64,7 @@ func TestDecide(t *testing.T) {
 // TestFolder: in a folder each user has a file, and one that somebody else wrote, or a
 // link, does not count.
 func TestFolder(t *testing.T) {
-	if err := Decide([]string{"s:a"}, time.Now(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "-decisions names no file") {
+	if err := Decide(parser, []string{"s:a"}, time.Now(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "-decisions names no file") {
 		t.Errorf("without -decisions: %v", err)
 	}
 	dir := t.TempDir()
@@ -64,7 +72,7 @@ func TestFolder(t *testing.T) {
 	ask := func(uid ...string) string {
 		t.Helper()
 		var out bytes.Buffer
-		if err := Decide(append([]string{"-decisions", dir, "-conf", filepath.Join(dir, "none"), "s:a"}, uid...), time.Now(), &out); err != nil {
+		if err := Decide(parser, append([]string{"-decisions", dir, "-conf", filepath.Join(dir, "none"), "s:a"}, uid...), time.Now(), &out); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()

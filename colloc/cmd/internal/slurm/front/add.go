@@ -17,21 +17,13 @@ them in at its next look, and they share GPUs with what is there.
   colloc slurm add sweep.json -- python train.py --lr 0.3
   colloc slurm add -n 30 -cpus 2 sweep.json -- python train.py --seed {}`
 
-// AddFlags are the flags of add.
-func AddFlags() *flag.FlagSet { return (&making{}).addFlags() }
-
-func (m *making) addFlags() *flag.FlagSet {
+// Add is the command add.
+func Add(parse cli.Parser, args []string, in io.Reader, out io.Writer) error {
+	m := &making{}
 	f := flag.NewFlagSet("add", flag.ContinueOnError)
 	m.grid.Flags(f, nil)
 	m.needFlags(f)
-	return f
-}
-
-// Add is the command add.
-func Add(args []string, in io.Reader, out io.Writer) error {
-	m := &making{}
-	f := m.addFlags()
-	if err := cli.ParsePart(f, args, out, "slurm", " SWEEP [--] COMMAND", aboutAdd); err != nil {
+	if err := parse(f, args, " SWEEP [--] COMMAND", aboutAdd); err != nil {
 		return err
 	}
 	rest := f.Args()

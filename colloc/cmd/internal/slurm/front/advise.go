@@ -44,9 +44,6 @@ type question struct {
 	whole
 }
 
-// AdviseFlags are the flags of advise.
-func AdviseFlags() *flag.FlagSet { return (&question{}).flags() }
-
 func (q *question) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("advise", flag.ContinueOnError)
 	f.Func("point", "`TYPE:GPUS=THROUGHPUT` as measured, in any unit that is the same for all; may be given several times", func(s string) error {
@@ -94,10 +91,10 @@ func cut(s string, sep byte) (before, after string, found bool) {
 }
 
 // Advise is the command advise.
-func Advise(ctx context.Context, args []string, client *slurm.Client, now time.Time, out io.Writer) error {
+func Advise(ctx context.Context, parse cli.Parser, args []string, client *slurm.Client, now time.Time, out io.Writer) error {
 	q := &question{}
 	f := q.flags()
-	if err := cli.ParsePart(f, args, out, "slurm", "", aboutAdvise); err != nil {
+	if err := parse(f, args, "", aboutAdvise); err != nil {
 		return err
 	}
 	if f.NArg() > 0 || q.site == (len(q.points) > 0) || !q.site && q.past+q.scripts != "" {

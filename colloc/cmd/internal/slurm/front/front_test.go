@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,11 @@ import (
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/taskfile"
 )
+
+// parser is the command's; nobody reads its help.
+func parser(f *flag.FlagSet, args []string, operands, about string) error {
+	return cli.ParsePart(f, args, io.Discard, "slurm", operands, about)
+}
 
 // TestNew: what the command line says stands in the file, and is checked before.
 func TestNew(t *testing.T) {
@@ -49,7 +56,7 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_ = os.Remove(path)
-			err := New(append([]string{"-sweep", path}, strings.Fields(tt.args)...), strings.NewReader(tt.stdin), &bytes.Buffer{})
+			err := New(parser, append([]string{"-sweep", path}, strings.Fields(tt.args)...), strings.NewReader(tt.stdin), &bytes.Buffer{})
 			if tt.err != "" {
 				if !errors.Is(err, cli.ErrUsage) || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("%v, want a mistake with %q", err, tt.err)
@@ -81,10 +88,10 @@ func TestNew(t *testing.T) {
 			}
 		})
 	}
-	if err := New([]string{"-sweep", path, "--", "x"}, nil, &bytes.Buffer{}); err != nil {
+	if err := New(parser, []string{"-sweep", path, "--", "x"}, nil, &bytes.Buffer{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := New([]string{"-sweep", path, "--", "x"}, nil, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "is there") {
+	if err := New(parser, []string{"-sweep", path, "--", "x"}, nil, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "is there") {
 		t.Errorf("%v, want an error: the file is there", err)
 	}
 }
@@ -119,7 +126,7 @@ func TestAdvise(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
 			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.Local) // as sbatch prints times
-			if err := Advise(t.Context(), strings.Fields(tt.args), slurm.NewClient(slurm.Config{Runner: small{}}), now, &out); err != nil {
+			if err := Advise(t.Context(), parser, strings.Fields(tt.args), slurm.NewClient(slurm.Config{Runner: small{}}), now, &out); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range tt.want {
@@ -135,7 +142,7 @@ func TestAdvise(t *testing.T) {
 		})
 	}
 	for _, args := range []string{"", "-point a100", "-point a100:x=1", "-point a100:1=0", "-price a100 -point a100:1=1", "-point h100:1=1", "-point a100:1=1 -partition nope"} {
-		if err := Advise(t.Context(), strings.Fields(args), slurm.NewClient(slurm.Config{Runner: small{}}), time.Time{}, &bytes.Buffer{}); err == nil {
+		if err := Advise(t.Context(), parser, strings.Fields(args), slurm.NewClient(slurm.Config{Runner: small{}}), time.Time{}, &bytes.Buffer{}); err == nil {
 			t.Errorf("%s: no error", args)
 		}
 	}

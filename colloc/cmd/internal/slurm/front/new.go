@@ -44,9 +44,6 @@ type making struct {
 	busy float64
 }
 
-// NewFlags are the flags of new.
-func NewFlags() *flag.FlagSet { return (&making{}).flags() }
-
 func (m *making) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("new", flag.ContinueOnError)
 	f.StringVar(&m.path, "sweep", "sweep.json", "write `FILE`, which must not be there yet")
@@ -123,10 +120,10 @@ func (m *making) warning(s string) error {
 }
 
 // New is the command new.
-func New(args []string, in io.Reader, out io.Writer) error {
+func New(parse cli.Parser, args []string, in io.Reader, out io.Writer) error {
 	m := &making{}
 	f := m.flags()
-	if err := cli.ParsePart(f, args, out, "slurm", " [--] COMMAND", aboutNew); err != nil {
+	if err := parse(f, args, " [--] COMMAND", aboutNew); err != nil {
 		return err
 	}
 	file, err := m.make(f.Args(), in)

@@ -29,7 +29,7 @@ func TestSite(t *testing.T) {
 	}
 	var out bytes.Buffer
 	client := slurm.NewClient(slurm.Config{Runner: small{}})
-	if err := Advise(t.Context(), []string{"-site", "-past", past, "-scripts", dir}, client, time.Time{}, &out); err != nil {
+	if err := Advise(t.Context(), parser, []string{"-site", "-past", past, "-scripts", dir}, client, time.Time{}, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -47,11 +47,11 @@ func TestSite(t *testing.T) {
 		t.Errorf("%d lines are no page:\n%s", lines, &out)
 	}
 	out.Reset()
-	if err := Advise(t.Context(), []string{"-site"}, client, time.Time{}, &out); err != nil || !strings.Contains(out.String(), "expected gain: not known without -past") {
+	if err := Advise(t.Context(), parser, []string{"-site"}, client, time.Time{}, &out); err != nil || !strings.Contains(out.String(), "expected gain: not known without -past") {
 		t.Error(err, &out)
 	}
 	for _, args := range []string{"-site -point a100:1=1", "-past x", "-site -past nothing.txt"} {
-		if err := Advise(t.Context(), strings.Fields(args), client, time.Time{}, &bytes.Buffer{}); err == nil {
+		if err := Advise(t.Context(), parser, strings.Fields(args), client, time.Time{}, &bytes.Buffer{}); err == nil {
 			t.Errorf("%s: no error", args)
 		}
 	}
