@@ -18,8 +18,6 @@ type Greedy struct {
 	Overtake, Shortest bool
 	// MaxSet is the largest set; 0 means 2.
 	MaxSet int
-	// MinGain is the throughput that a task must add to a set; 0 means 0.05.
-	MinGain float64
 	// NoLearning ignores what is measured of sets; without it measurements improve
 	// what is predicted, in the same way as for [Colloc].
 	NoLearning bool
@@ -27,7 +25,7 @@ type Greedy struct {
 
 var _ sim.Policy = Greedy{}
 
-// minGain is what a task must add to a set at least.
+// minGain is the throughput that a task must add to a set at least.
 const minGain = 0.05
 
 // Name implements [sim.Policy].
@@ -47,13 +45,10 @@ func (p Greedy) Name() string {
 
 // Begin implements [sim.Policy].
 func (p Greedy) Begin(*sim.State) (sim.Scheduler, error) {
-	gain := &gains{least: p.MinGain, known: learn.New()}
-	if gain.least == 0 {
-		gain.least = minGain
-	}
+	gain := &gains{known: learn.New()}
 	frame := share.Frame{
 		Allow: func(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
-			return gain.of(s, t, g) >= gain.least
+			return gain.of(s, t, g) >= minGain
 		},
 		Score: gain.of,
 		Alone: func(*sim.State, *sim.TaskView) bool { return false },
@@ -94,7 +89,6 @@ func (g *greedy) Observe(o *sim.CoRun) error {
 // gains predicts what a task adds to a set: the sum of speeds with it less that
 // without, each in units of the speed alone on that GPU.
 type gains struct {
-	least  float64
 	known  *learn.Known
 	state  *sim.State
 	set    []*sim.TaskView

@@ -9,13 +9,9 @@ import (
 // Horus is a policy in the manner of Horus (Yeung et al., TPDS 2022,
 // doi:10.1109/TPDS.2021.3079202): in the order of arrival each task goes to the
 // GPU of least cost, that of the predicted utilisation with the task, if memory
-// as predicted suffices and utilisation does not exceed a limit. The exact cost
+// as predicted suffices and the tasks' predicted utilisations sum to 1 at most. The exact cost
 // of the paper was not available.
-type Horus struct {
-	// MaxUtilisation is the limit on the sum of the tasks' predicted
-	// utilisations; 0 means 1.
-	MaxUtilisation float64
-}
+type Horus struct{}
 
 var _ sim.Policy = Horus{}
 
@@ -23,13 +19,10 @@ var _ sim.Policy = Horus{}
 func (Horus) Name() string { return "horus" }
 
 // Begin implements [sim.Policy].
-func (p Horus) Begin(*sim.State) (sim.Scheduler, error) {
-	if p.MaxUtilisation == 0 {
-		p.MaxUtilisation = 1
-	}
+func (Horus) Begin(*sim.State) (sim.Scheduler, error) {
 	return &share.Frame{
 		Allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
-			return len(g.Set) == 0 || utilisation(g)+used(t) <= p.MaxUtilisation
+			return len(g.Set) == 0 || utilisation(g)+used(t) <= 1
 		},
 		Score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 { return -utilisation(g) },
 	}, nil

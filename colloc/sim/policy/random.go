@@ -4,16 +4,12 @@ import (
 	"math/rand/v2"
 
 	"example.com/colloc/colloc/sim"
-	"example.com/colloc/colloc/sim/policy/internal/place"
 	"example.com/colloc/colloc/sim/policy/internal/share"
 )
 
 // Random gives each task in the order of arrival an idle GPU, or if there is
 // none a random one that has the memory: sharing without any judgement.
-type Random struct {
-	// MaxSet is the largest set; 0 means 2.
-	MaxSet int
-}
+type Random struct{}
 
 var _ sim.Policy = Random{}
 
@@ -21,10 +17,10 @@ var _ sim.Policy = Random{}
 func (Random) Name() string { return "random" }
 
 // Begin implements [sim.Policy].
-func (p Random) Begin(s *sim.State) (sim.Scheduler, error) {
+func (Random) Begin(s *sim.State) (sim.Scheduler, error) {
 	draw := rand.New(rand.NewPCG(s.Seed(), 0x72616e646f6d))
 	return &share.Frame{
 		Score: func(*sim.State, *sim.TaskView, *sim.GPUView) float64 { return draw.Float64() },
-		Most:  place.MaxSet(p.MaxSet),
+		Most:  2,
 	}, nil
 }

@@ -10,21 +10,16 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Fitted is colloc's own predictor as a model: speeds in a set by Interference,
-// on a MIG instance by MIGSpeed, alone on a whole card by Pace, all from the tasks'
-// profiles: the predictors of a colloc.Planner, whose Config has them. With [Noisy]
-// around it, it is a truth that no policy knows exactly.
+// Fitted is colloc's own predictor as a model: speeds in a set by Interference, from the tasks'
+// profiles, on a MIG instance times the part of the compute slices that a [pace.MIGSpeed] of
+// which nothing was fitted says. [Paced] around it tells products apart. With [Noisy] around it,
+// it is a truth that no policy knows exactly.
 //
 // A Fitted may be used by many runs at once only if nobody calls
 // Interference.Observe meanwhile.
 type Fitted struct {
 	// Interference is required.
 	Interference *interference.Predictor
-	// Pace says how cards compare, relative to its reference; nil is 1 for all, right
-	// for clusters of one product only.
-	Pace *pace.Predictor
-	// MIG is for instances; nil is its prior, the part of the compute slices.
-	MIG *pace.MIGSpeed
 }
 
 var _ sim.Model = Fitted{}
@@ -44,19 +39,12 @@ func (f Fitted) Speeds(gpu *sim.GPU, mech profile.Mechanism, set []*sim.Task, ds
 	}
 	for i := range estimates {
 		dst[i] = estimates[i].Value
-		if f.Pace != nil {
-			dst[i] *= f.Pace.Pace(profiles[i], &gpu.Model).Value
-		}
 	}
 	if gpu.Slice == nil {
 		return nil
 	}
-	m := f.MIG
-	if m == nil {
-		m = &pace.MIGSpeed{}
-	}
 	for i, p := range profiles {
-		e, err := m.Speed(p, &gpu.Model, *gpu.Slice)
+		e, err := new(pace.MIGSpeed).Speed(p, &gpu.Model, *gpu.Slice)
 		if err != nil {
 			return fmt.Errorf("Fitted: %w", err)
 		}

@@ -207,15 +207,6 @@ func TestFitted(t *testing.T) {
 	if dst[0] <= 0 || dst[0] > 1 || dst[0] != dst[1] {
 		t.Errorf("speeds %v of two unknown tasks", dst)
 	}
-	f.Pace = &pace.Predictor{}
-	alone := []float64{0}
-	if err := f.Speeds(gpu, profile.Exclusive, set[:1], alone); err != nil {
-		t.Fatal(err)
-	}
-	if want := f.Pace.Pace(nil, &model).Value; alone[0] != want || want >= 1 {
-		t.Errorf("speed %v alone, want the pace %v", alone[0], want)
-	}
-	f.Pace = nil
 	gpu.Slice = &model.MIG[0]
 	if err := f.Speeds(gpu, profile.Exclusive, set[:1], dst[:1]); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 func TestModelsKeepAll(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const dir = "models"
-	if err := os.WriteFile("sweep.json", []byte(`{"format": "colloc-tasks", "version": 1, "tasks": [{"id": "a", "command": ["x"]}]}`), 0o600); err != nil {
+	if err := os.WriteFile("sweep.json", []byte(`{"format": "colloc-tasks", "version": 1, "tasks": [{"id": "a", "command": ["x"], "training": {"batch_size": 1}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	load := func() (*desk, error) {
