@@ -12,7 +12,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/pods"
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
@@ -22,7 +22,7 @@ type Config struct {
 	// Client reads nodes and pods.
 	Client kubernetes.Interface
 	// Prometheus is the server that scrapes dcgm-exporter.
-	Prometheus *seen.Prometheus
+	Prometheus *prom.Server
 	// Planner predicts; its MaxSet is how many pods share a GPU at most.
 	Planner *colloc.Planner
 	// Tenancy says which namespaces would share GPUs.
@@ -90,7 +90,7 @@ func share(mean, now profile.Opt[float64]) profile.Opt[float64] {
 }
 
 // tasks makes tasks of the pods of which enough was seen, and drops the others.
-func tasks(list []holder, saw map[seen.Name]*seen.Holder, c *Config, r *Report) ([]holder, error) {
+func tasks(list []holder, saw map[prom.Name]*prom.Holder, c *Config, r *Report) ([]holder, error) {
 	var kept []holder
 	for _, h := range list {
 		of := saw[name(h.pod)]

@@ -20,7 +20,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/advice"
 	"example.com/colloc/colloc/kube/pods"
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 )
 
 // counter is what the fake Prometheus has of a pod.
@@ -28,7 +28,7 @@ type counter struct{ busy, sm, memory float64 }
 
 // prometheus answers the questions of package advice, with series under the names of a server that keeps
 // its own labels.
-func prometheus(t *testing.T, of map[string]counter, held string) *seen.Prometheus {
+func prometheus(t *testing.T, of map[string]counter, held string) *prom.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query().Get("query")
@@ -62,7 +62,7 @@ func prometheus(t *testing.T, of map[string]counter, held string) *seen.Promethe
 		_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"resultType": "vector", "result": result}})
 	}))
 	t.Cleanup(s.Close)
-	return &seen.Prometheus{URL: s.URL}
+	return &prom.Server{URL: s.URL}
 }
 
 func node(name, product, replicas string) *corev1.Node {
@@ -181,7 +181,7 @@ func TestNothingSeen(t *testing.T) {
 	if _, err := advice.New(t.Context(), advice.Config{Client: client, Planner: planner}); err == nil {
 		t.Error("no error without a Prometheus")
 	}
-	if _, err := advice.New(t.Context(), advice.Config{Client: client, Planner: planner, Prometheus: &seen.Prometheus{URL: "http://127.0.0.1:1"}}); err == nil {
+	if _, err := advice.New(t.Context(), advice.Config{Client: client, Planner: planner, Prometheus: &prom.Server{URL: "http://127.0.0.1:1"}}); err == nil {
 		t.Error("no error where Prometheus does not answer")
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/advice"
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 )
 
 func Example() {
@@ -19,7 +19,7 @@ func Example() {
 		return
 	}
 	_, err = advice.New(context.Background(), advice.Config{
-		Client: fake.NewClientset(), Prometheus: &seen.Prometheus{URL: "http://127.0.0.1:1"}, Planner: planner,
+		Client: fake.NewClientset(), Prometheus: &prom.Server{URL: "http://127.0.0.1:1"}, Planner: planner,
 	})
 	fmt.Println(err != nil) // nobody answers there
 	r := &advice.Report{Pods: 2, GPUs: 2, Judged: 2}

@@ -11,7 +11,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/nodes"
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 )
 
 // Why pods that hold GPUs are not judged.
@@ -30,7 +30,7 @@ type holder struct {
 	pod  *corev1.Pod
 	gpu  colloc.GPU
 	task colloc.Task
-	seen *seen.Holder
+	seen *prom.Holder
 }
 
 // pageSize is how many pods are read in one request.
@@ -109,4 +109,4 @@ func products(ctx context.Context, client kubernetes.Interface) (map[string]offe
 	return all, nil
 }
 
-func name(pod *corev1.Pod) seen.Name { return pod.Namespace + "/" + pod.Name }
+func name(pod *corev1.Pod) prom.Name { return pod.Namespace + "/" + pod.Name }

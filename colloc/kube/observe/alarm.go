@@ -10,7 +10,7 @@ import (
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 	"example.com/colloc/profile"
 )
 
@@ -25,8 +25,8 @@ const (
 // overrun tells of a card whose tasks take more than was set aside for them. Where they
 // share, the youngest of the lowest rank is in the way; alone a task harms nobody.
 // One look is not enough: it may still show who was there before.
-func (o *Observer) overrun(ctx context.Context, s *books.Set, w *watched, used []seen.Point) {
-	i := slices.IndexFunc(used, func(p seen.Point) bool { return p.Of(s.Node, s.Address) })
+func (o *Observer) overrun(ctx context.Context, s *books.Set, w *watched, used []prom.Point) {
+	i := slices.IndexFunc(used, func(p prom.Point) bool { return p.Of(s.Node, s.Address) })
 	if i < 0 || s.Slice {
 		w.over = 0
 		return

@@ -20,7 +20,7 @@ import (
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/colloc/kube/evict"
 	"example.com/colloc/colloc/kube/metrics"
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 	"example.com/colloc/profile"
 )
 
@@ -47,7 +47,7 @@ type Config struct {
 	// Books tell who shares; their Planner learns.
 	Books *books.Books
 	// Prometheus is asked.
-	Prometheus *seen.Prometheus
+	Prometheus *prom.Server
 	// Metrics count, Events tell users, Log says what it does; nil is nowhere.
 	Metrics *metrics.Metrics
 	Events  record.EventRecorder

@@ -29,7 +29,7 @@ import (
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/colloc/kube/observe"
 	"example.com/colloc/colloc/kube/pods"
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 	"example.com/colloc/profile"
 )
 
@@ -126,7 +126,7 @@ func newWorldWithin(t *testing.T, queryTime time.Duration, policy observe.Policy
 	}
 	w.books.Open()
 	w.observer, err = observe.New(observe.Config{
-		Client: w.client, Books: w.books, Prometheus: &seen.Prometheus{URL: server.URL, Timeout: time.Hour}, QueryTime: queryTime, Events: w.events, Policy: policy, Now: clock,
+		Client: w.client, Books: w.books, Prometheus: &prom.Server{URL: server.URL, Timeout: time.Hour}, QueryTime: queryTime, Events: w.events, Policy: policy, Now: clock,
 	})
 	if err != nil {
 		t.Fatal(err)

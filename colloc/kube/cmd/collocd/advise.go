@@ -12,7 +12,7 @@ import (
 
 	"example.com/colloc/colloc/kube/advice"
 	"example.com/colloc/colloc/kube/pods"
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 )
 
 // advise says which pods could share. It writes nothing there.
@@ -37,7 +37,7 @@ func advise(ctx context.Context, f *flags, window time.Duration, most int, asJSO
 		return fmt.Errorf("-share: %w", err)
 	}
 	r, err := advice.New(ctx, advice.Config{
-		Client: client, Prometheus: &seen.Prometheus{URL: f.prometheus, Timeout: f.queryTime}, Planner: planner, Tenancy: tenancy, Window: window,
+		Client: client, Prometheus: &prom.Server{URL: f.prometheus, Timeout: f.queryTime}, Planner: planner, Tenancy: tenancy, Window: window,
 	})
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"example.com/colloc/colloc/kube/evict"
 	"example.com/colloc/colloc/kube/observe"
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 )
 
 // atOnce lets client-go return what the API server refuses for now, such as an eviction
@@ -62,7 +62,7 @@ func (f *flags) observer(config *rest.Config, c observe.Config) (func(context.Co
 	if c.Client, err = atOnceClient(config); err != nil {
 		return nil, err
 	}
-	c.Prometheus, c.Policy, c.Window = &seen.Prometheus{URL: f.prometheus}, observe.Policy(f.alarm), f.observeWindow
+	c.Prometheus, c.Policy, c.Window = &prom.Server{URL: f.prometheus}, observe.Policy(f.alarm), f.observeWindow
 	c.Most, c.Pause, c.QueryTime = f.evictMost, f.evictPause, f.queryTime
 	o, err := observe.New(c)
 	if err != nil {

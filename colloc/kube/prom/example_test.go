@@ -1,4 +1,4 @@
-package seen_test
+package prom_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 )
 
 func Example() {
@@ -15,7 +15,7 @@ func Example() {
 		_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"scalar","result":[0,"12.5"]}}`)
 	}))
 	defer server.Close()
-	p := seen.Prometheus{URL: server.URL}
+	p := prom.Server{URL: server.URL}
 	rate, err := p.One(context.Background(), `scalar(sum(rate(steps_total{pod="train-0"}[1m])))`)
 	fmt.Println(rate, err)
 	// Output: 12.5 <nil>

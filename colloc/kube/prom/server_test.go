@@ -1,4 +1,4 @@
-package seen_test
+package prom_test
 
 import (
 	"fmt"
@@ -9,18 +9,18 @@ import (
 	"testing"
 	"time"
 
-	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/colloc/kube/prom"
 )
 
 // server answers every question with a text.
-func server(t *testing.T, code int, text string) *seen.Prometheus {
+func server(t *testing.T, code int, text string) *prom.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
 		_, _ = io.WriteString(w, text)
 	}))
 	t.Cleanup(s.Close)
-	return &seen.Prometheus{URL: s.URL, Timeout: time.Minute}
+	return &prom.Server{URL: s.URL, Timeout: time.Minute}
 }
 
 func TestAsk(t *testing.T) {
@@ -72,7 +72,7 @@ func TestCard(t *testing.T) {
 		t.Errorf("got %+v, %v, want the mean of 20 and 40 per cent, and the most memory", s, err)
 	}
 	for _, address := range []string{"GPU-a", "0"} {
-		point := seen.Point{Labels: map[string]string{"UUID": "GPU-a", "Hostname": "n1", "gpu": "0"}}
+		point := prom.Point{Labels: map[string]string{"UUID": "GPU-a", "Hostname": "n1", "gpu": "0"}}
 		if !point.Of("n1", address) || point.Of("n1", "1") || point.Of("n2", "0") {
 			t.Errorf("%v is not told to be of card %s alone", point, address)
 		}

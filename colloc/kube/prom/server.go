@@ -1,4 +1,4 @@
-package seen
+package prom
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"example.com/colloc/profile/tracefile"
 )
 
-// Prometheus is a server with Prometheus' HTTP API. Safe for concurrent use.
-type Prometheus struct {
+// Server is one with Prometheus' HTTP API. Safe for concurrent use.
+type Server struct {
 	// URL is its address, such as http://prometheus:9090; a path in it is kept. Required.
 	URL string
 	// Client sends the questions; nil is http.DefaultClient.
@@ -52,7 +52,7 @@ type answer struct {
 
 // Ask returns what a query says now, one point for each series; a scalar is a point
 // without labels. Values that are not finite are left out: they are not known.
-func (p *Prometheus) Ask(ctx context.Context, query string) ([]Point, error) {
+func (p *Server) Ask(ctx context.Context, query string) ([]Point, error) {
 	timeout := p.Timeout
 	if timeout == 0 {
 		timeout = defaultTimeout
@@ -61,18 +61,18 @@ func (p *Prometheus) Ask(ctx context.Context, query string) ([]Point, error) {
 	defer cancel()
 	a, err := p.get(ctx, query)
 	if err != nil {
-		return nil, fmt.Errorf("seen: query %q: %w", query, err)
+		return nil, fmt.Errorf("prometheus: query %q: %w", query, err)
 	}
 	points, err := a.points()
 	if err != nil {
-		return nil, fmt.Errorf("seen: query %q: %w", query, err)
+		return nil, fmt.Errorf("prometheus: query %q: %w", query, err)
 	}
 	return points, nil
 }
 
 // One is Ask for a query that has one answer; missing is that it has none now. Several
 // are an error, for nobody can say which is meant.
-func (p *Prometheus) One(ctx context.Context, query string) (profile.Opt[float64], error) {
+func (p *Server) One(ctx context.Context, query string) (profile.Opt[float64], error) {
 	points, err := p.Ask(ctx, query)
 	switch {
 	case err != nil:
@@ -80,12 +80,12 @@ func (p *Prometheus) One(ctx context.Context, query string) (profile.Opt[float64
 	case len(points) == 0:
 		return profile.Opt[float64]{}, nil
 	case len(points) > 1:
-		return profile.Opt[float64]{}, fmt.Errorf("seen: query %q has %d answers, want one: sum or average them", query, len(points))
+		return profile.Opt[float64]{}, fmt.Errorf("prometheus: query %q has %d answers, want one: sum or average them", query, len(points))
 	}
 	return profile.Some(points[0].Value), nil
 }
 
-func (p *Prometheus) get(ctx context.Context, query string) (*answer, error) {
+func (p *Server) get(ctx context.Context, query string) (*answer, error) {
 	address, err := url.Parse(p.URL)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (a *answer) points() ([]Point, error) {
 // Card returns the means of what DCGM saw of a card in a time, and the most memory, from
 // at most 500 points; a Sample without a Window is that it saw nothing. address is what
 // NVIDIA_VISIBLE_DEVICES of the card's pods is: its UUID, or its index on the node.
-func (p *Prometheus) Card(ctx context.Context, node, address string, from, to time.Time) (profile.Sample, error) {
+func (p *Server) Card(ctx context.Context, node, address string, from, to time.Time) (profile.Sample, error) {
 	timeout := p.Timeout
 	if timeout == 0 {
 		timeout = defaultTimeout
@@ -173,7 +173,7 @@ func (p *Prometheus) Card(ctx context.Context, node, address string, from, to ti
 		return profile.Sample{}, nil
 	}
 	if err != nil {
-		return profile.Sample{}, fmt.Errorf("seen: card %s of node %s: %w", address, node, err)
+		return profile.Sample{}, fmt.Errorf("prometheus: card %s of node %s: %w", address, node, err)
 	}
 	var all []profile.Sample
 	for i := range file.Traces {

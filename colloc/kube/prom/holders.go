@@ -1,4 +1,4 @@
-package seen
+package prom
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ type Name = string
 
 // Holders are the pods that dcgm-exporter names beside a GPU that they have, with what it saw of each in
 // the time until now. With the device plugin that is its default. It asks one question for each counter.
-func (p *Prometheus) Holders(ctx context.Context, within time.Duration) (map[Name]*Holder, error) {
+func (p *Server) Holders(ctx context.Context, within time.Duration) (map[Name]*Holder, error) {
 	all := map[Name]*Holder{}
 	for _, c := range counters() {
 		query := fmt.Sprintf("%[1]s(%[2]s[%[4]ds]) or %[1]s(%[3]s[%[4]ds])", cmp.Or(c.over, "avg_over_time"), c.name, c.later, int(within.Seconds()))
@@ -51,7 +51,7 @@ func (p *Prometheus) Holders(ctx context.Context, within time.Duration) (map[Nam
 
 // Held is how many GPUs pods have held on average in a time, and how many they hold now. Missing is that
 // the server cannot tell.
-func (p *Prometheus) Held(ctx context.Context, within time.Duration) (mean, now profile.Opt[float64], err error) {
+func (p *Server) Held(ctx context.Context, within time.Duration) (mean, now profile.Opt[float64], err error) {
 	held := fmt.Sprintf("(count(%[1]s{exported_pod!=\"\"}) or count(%[1]s{pod!=\"\"}))", busy)
 	if now, err = p.One(ctx, held); err == nil {
 		mean, err = p.One(ctx, fmt.Sprintf("avg_over_time(%s[%ds:10m])", held, int(within.Seconds())))
