@@ -13,39 +13,24 @@ import (
 // after [Config].Grace; one that waits is cancelled. No IDs means all. It does
 // not wait; a task that is over already is no error. ErrUnknown kills nothing.
 func (r *Runner) Kill(ids ...string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	entries, err := r.find(ids)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
+	return r.each(ids, func(e *backlog.Entry) {
 		if e.State == Queued {
 			r.withdraw(e, Cancelled, "killed on request")
 		}
 		r.stop(e, backlog.StopKilled)
-	}
-	defer r.poke()
-	return r.commit()
+	})
 }
 
 // Spare takes Kill back: what still runs goes on, and is not killed by the next Open
 // either. A task that ends for the SIGTERM that it got is cancelled. No IDs means
 // all. ErrUnknown spares nothing.
 func (r *Runner) Spare(ids ...string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	entries, err := r.find(ids)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
+	return r.each(ids, func(e *backlog.Entry) {
 		if e.Stop == backlog.StopKilled {
 			e.Stop, e.TermAt = backlog.StopSpared, time.Time{}
 			r.change(e)
 		}
-	}
-	return r.commit()
+	})
 }
 
 // Retry queues tasks again that failed or were cancelled, with fresh Retries,
@@ -67,6 +52,21 @@ func (r *Runner) Retry(ids ...string) error {
 	}
 	if err != nil {
 		return err
+	}
+	defer r.poke()
+	return r.commit()
+}
+
+// each does something to tasks in one transaction, or to none if one is unknown; no IDs means all.
+func (r *Runner) each(ids []string, do func(e *backlog.Entry)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entries, err := r.find(ids)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		do(e)
 	}
 	defer r.poke()
 	return r.commit()
@@ -161,19 +161,11 @@ func (r *Runner) Describe(p *profile.Profile, memory profile.Bytes, ids ...strin
 	if len(ids) == 0 {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	entries, err := r.find(ids)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
+	return r.each(ids, func(e *backlog.Entry) {
 		if !e.State.Over() {
 			r.describe(e, p, memory)
 		}
-	}
-	r.poke()
-	return r.commit()
+	})
 }
 
 func (r *Runner) describe(e *backlog.Entry, p *profile.Profile, memory profile.Bytes) {

@@ -82,15 +82,9 @@ func (r *Runner) Hold(ids ...string) error { return r.hold(true, ids) }
 func (r *Runner) Release(ids ...string) error { return r.hold(false, ids) }
 
 func (r *Runner) hold(held bool, ids []string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	entries, err := r.find(ids)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
+	return r.each(ids, func(e *backlog.Entry) {
 		if e.State.Over() || e.Task.Held == held {
-			continue
+			return
 		}
 		e.Task.Held, e.Waiting = held, ""
 		if e.State == Queued {
@@ -98,7 +92,5 @@ func (r *Runner) hold(held bool, ids []string) error {
 			r.queue.Wait(e)
 		}
 		r.tell(EventProgress, e, "")
-	}
-	defer r.poke()
-	return r.commit()
+	})
 }
