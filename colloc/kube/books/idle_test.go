@@ -2,11 +2,13 @@ package books_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
@@ -99,25 +101,86 @@ func TestIdleAgain(t *testing.T) {
 	}
 }
 
-// TestIdleRefused: a pod of which the API server refused a write is tried again when it is due, though nothing was told.
+// TestIdleRefused: a pod of which the API server refused a write is tried again when it is due, though nothing was told: after a
+// second, and twice that for each refusal in a row, up to a minute.
 func TestIdleRefused(t *testing.T) {
 	now := epoch
 	b := opened(t, books.Config{Now: func() time.Time { return now }}, gpuNode("n1", a100, 40960, 1))
-	b.SetPod(taskPod(1, api.AnnotationProfile, "light"))
-	r, _ := decide(t, b)
-	if len(r.Decisions) != 1 {
-		t.Fatal("it is not placed")
-	}
-	if err := b.Finish(r.Decisions[0].Pod.UID, books.Refused, nil); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if r, _ := decide(t, b); len(r.Decisions) > 0 {
-			t.Fatal("tried again at once")
+	pod := taskPod(1, api.AnnotationProfile, "light")
+	b.SetPod(pod)
+	row := 0
+	for i, how := range []books.Outcome{
+		books.Refused, books.Refused, books.Refused, books.Written, books.Refused, books.Refused, books.Refused, books.Refused, books.Refused, books.Refused, books.Refused, books.Refused,
+	} {
+		r, said := decide(t, b)
+		if len(r.Decisions) != 1 {
+			t.Fatalf("%d: it is not placed: %v", i, said)
 		}
+		if how == books.Written {
+			row = 0
+			write(t, b, r)
+			b.Leave(pod.UID)
+			now = now.Add(time.Hour)
+			b.Reopen()
+			continue
+		}
+		if err := b.Finish(pod.UID, how, nil); err != nil {
+			t.Fatal(err)
+		}
+		wait := min(time.Second<<row, time.Minute)
+		row++
+		now = now.Add(wait - 1)
+		if r, _ := decide(t, b); len(r.Decisions) > 0 {
+			t.Fatalf("%d: tried again before %v are over", i, wait)
+		}
+		now = now.Add(1)
 	}
-	now = now.Add(2 * time.Second)
-	if r, _ := decide(t, b); len(r.Decisions) != 1 {
-		t.Error("not tried again")
+}
+
+// TestLengths: of those that do not say how long they take the first are those whose owner's others were quick; what is known
+// goes with the pods that told it.
+func TestLengths(t *testing.T) {
+	for _, forgotten := range []bool{false, true} {
+		for _, told := range []int{1, 3} {
+			now := epoch
+			b := opened(t, books.Config{Now: func() time.Time { return now }}, gpuNode("n1", a100, 40960, 1))
+			owned := func(n int, job string) *corev1.Pod {
+				yes, pod := true, taskPod(n, api.AnnotationProfile, "heavy", api.AnnotationAlone, "true")
+				pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", UID: types.UID(job), Controller: &yes}}
+				return pod
+			}
+			for i := range 2 * told {
+				pod := owned(i, []string{"slow", "quick"}[i%2])
+				pod.Spec.SchedulingGates, pod.Spec.NodeName, pod.Status.Phase = nil, "n1", corev1.PodSucceeded
+				took := []time.Duration{20 * time.Hour, time.Minute}[i%2] * time.Duration(1+i/2)
+				pod.Status.StartTime = &metav1.Time{Time: epoch.Add(-took)}
+				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(epoch)}}}}
+				b.SetPod(pod)
+				if forgotten {
+					b.DropPod(pod.UID)
+				}
+			}
+			for i := range 8 {
+				b.SetPod(owned(100+i, []string{"slow", "quick"}[i/4]))
+			}
+			var order []string
+			for range 8 {
+				r, said := decide(t, b)
+				if len(r.Decisions) != 1 {
+					t.Fatal(said)
+				}
+				write(t, b, r)
+				order = append(order, string(r.Decisions[0].Pod.OwnerReferences[0].UID))
+				now = now.Add(time.Minute)
+				b.DropPod(r.Decisions[0].Pod.UID)
+			}
+			want := []string{"quick", "slow"}
+			if forgotten {
+				want = []string{"slow", "quick"} // as they came
+			}
+			if !slices.Equal(slices.Compact(order), want) {
+				t.Errorf("%d of each are over, forgotten %v: the order is %v", told, forgotten, order)
+			}
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package books_test
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/profile"
 )
 
 // ranked gives a pod a priority.
@@ -88,6 +91,30 @@ func TestPreemptGang(t *testing.T) {
 	b.DropPod(pods["task-4"].UID)
 	if r, said = decide(t, b); len(r.Decisions) != 2 || !strings.HasPrefix(said["task-10"], "a/") && !strings.HasPrefix(said["task-10"], "b/") {
 		t.Fatalf("once they have gone: %v", said)
+	}
+}
+
+// TestPreemptLeast: of more cards than a gang needs those are freed whose pods matter least, wherever they are.
+func TestPreemptLeast(t *testing.T) {
+	for spared := range 5 {
+		now := epoch
+		b := preempting(t, &now, gpuNode("a", a100, 40960, 5))
+		for i := range 5 {
+			pod := alone(i, 1)
+			if i == spared {
+				pod = ranked(pod, 2)
+			}
+			maps.Copy(pod.Annotations, api.Placement{Node: "a", Device: fmt.Sprint("gpu-", i), Address: fmt.Sprint(i), Reserved: 30 * profile.GiB}.Annotations())
+			pod.Spec.SchedulingGates, pod.Spec.NodeName = nil, "a"
+			b.SetPod(pod)
+		}
+		for i := range 2 {
+			b.SetPod(ranked(member(10+i, "g", 2, 2), 5))
+		}
+		r, said := decide(t, b)
+		if got := victims(r); len(strings.Fields(got)) != 4 || strings.Contains(got, fmt.Sprint("task-", spared)) {
+			t.Errorf("%q have to go, want all but task-%d: %v", got, spared, said)
+		}
 	}
 }
 

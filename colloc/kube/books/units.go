@@ -48,7 +48,7 @@ func (u *unit) only() string {
 	return ""
 }
 
-// band is the pods of a gang.
+// band is the pods of a gang. Where they differ in how many it has, the oldest says, of those that are placed first.
 type band struct {
 	pods.Gang
 	waiting  []*cluster.Entry // that may be placed, the oldest first
@@ -77,20 +77,20 @@ func (g *band) next() ([]*cluster.Entry, bool) {
 // bands sorts the pods of gangs.
 func (b *Books) bands() map[string]*band {
 	all := map[string]*band{}
-	of := func(g pods.Gang) *band {
-		if all[g.Key] == nil {
-			all[g.Key] = &band{Gang: g}
+	of := func(e *cluster.Entry) *band {
+		if all[e.Gang.Key] == nil {
+			all[e.Gang.Key] = &band{}
 		}
-		return all[g.Key]
+		return all[e.Gang.Key]
 	}
 	for _, e := range b.cluster.Tasks {
 		switch {
 		case e.Gang.Key == "":
 		case e.State != cluster.Idle:
-			g := of(e.Gang)
+			g := of(e)
 			g.placed = append(g.placed, e)
 		case e.Phase == pods.Waiting && e.Fault == nil:
-			g := of(e.Gang)
+			g := of(e)
 			g.waiting = append(g.waiting, e)
 		}
 	}
@@ -102,6 +102,7 @@ func (b *Books) bands() map[string]*band {
 	for _, g := range all {
 		cluster.Sort(g.waiting)
 		cluster.Sort(g.placed)
+		g.Gang = slices.Concat(g.placed, g.waiting)[0].Gang
 	}
 	return all
 }
