@@ -282,3 +282,16 @@ func TestGangOwners(t *testing.T) {
 		t.Errorf("a gang without a name or an owner: %v", said)
 	}
 }
+
+// TestGangWaits: what is said to the pods of a gang speaks of the gang, not of a pod.
+func TestGangWaits(t *testing.T) {
+	b := open(t, 0, gpuNode("a", a100, 40960, 1))
+	b.SetPod(member(1, "g", 2, 1))
+	b.SetPod(member(2, "g", 2, 1))
+	_, said := decide(t, b)
+	for _, name := range []string{"task-1", "task-2"} {
+		if !strings.HasPrefix(said[name], `TooFewGpus: gang "g" of 2 pods: it waits: there are too few GPUs`) {
+			t.Errorf("%s: %s", name, said[name])
+		}
+	}
+}

@@ -284,7 +284,7 @@ func (t *turn) why(brain *dispatch.Dispatcher, u *unit) stuck {
 		return said
 	}
 	if err == nil && why.Placing.Code != 0 && !words.Everywhere(b.cluster.Offering(), nodes) {
-		text := b.readable(u.first(), &why.Placing)
+		text := b.readable(u, &why.Placing)
 		if said.reason = words.Reason(why.Placing.Code.String()); u.gang != nil {
 			text += "; " + said.text
 		}
@@ -294,15 +294,20 @@ func (t *turn) why(brain *dispatch.Dispatcher, u *unit) stuck {
 	return said
 }
 
-// readable is the text of a reason with the names of pods in the place of their UIDs.
-// Those of other namespaces are nobody's business.
-func (b *Books) readable(e *cluster.Entry, n *packer.Reason) string {
+// readable is the text of a reason with the names of pods in the place of their UIDs, and
+// without that of the gang. Those of other namespaces are nobody's business.
+func (b *Books) readable(u *unit, n *packer.Reason) string {
 	text := n.String()
 	for _, id := range append([]string{n.ID, n.Partner, n.Slow}, n.Beside...) {
-		if id != "" {
-			uid, _, _ := strings.Cut(id, "@")
-			text = strings.ReplaceAll(text, id, b.cluster.NameFor(e, types.UID(uid)))
+		if id == "" {
+			continue
 		}
+		uid, _, _ := strings.Cut(id, "@")
+		name := "it"
+		if uid != u.job {
+			name = b.cluster.NameFor(u.first(), types.UID(uid))
+		}
+		text = strings.ReplaceAll(text, id, name)
 	}
 	return text
 }
