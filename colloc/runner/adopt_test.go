@@ -84,6 +84,32 @@ func TestAdoptStarting(t *testing.T) {
 	}
 }
 
+// TestLateSupervisor: a run that was revoked stays so when nobody asks for it any more. Its
+// supervisor may come then, and would run the command a second time.
+func TestLateSupervisor(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	task := shell("false")
+	task.Retries = 3
+	g.submit(t, task)
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stem := func(run string) string { return filepath.Join(g.dir, "runs-1", "000001."+run) }
+	leave(t, dir, func(s *backlog.Saved) {
+		s.State, s.Runs, s.GPU, s.Log = Starting, 1, "GPU-fake-0", stem("1")+supervise.LogEnd
+	})
+	if r := newRig(t, dir, gpuFile(1), nil).finish(t)[0]; r.State != Failed || r.Runs != 5 {
+		t.Fatalf("task is %v after %d runs: %s", r.State, r.Runs, r.Err)
+	}
+	if err := supervise.Revoke(stem("1")); !errors.Is(err, supervise.ErrTaken) {
+		t.Errorf("the first run can begin: %v", err)
+	}
+	if _, err := os.Lstat(stem("2") + supervise.ClaimEnd); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the claim of a run that is over is still there: %v", err)
+	}
+}
+
 // TestAdoptToldToEnd opens a queue whose task was told to end because its time was over,
 // by a runner that died then, and ended with 0 as if nothing were: it is cut short. One
 // that was told nothing had time enough. How long it took its supervisor tells, whatever
