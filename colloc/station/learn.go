@@ -11,6 +11,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/internal/replace"
 )
 
@@ -24,7 +25,7 @@ const (
 // begins anew.
 func (c *Config) loadPlanner() (p *colloc.Planner, fault, err error) {
 	config := colloc.Config{Headroom: c.Headroom, MaxSet: c.PerGPU}
-	file, err := os.Open(filepath.Join(c.Dir, modelsFile))
+	file, err := regular.Found(filepath.Join(c.Dir, modelsFile))
 	if err == nil {
 		defer func() { _ = file.Close() }() // it was only read
 		if p, err = colloc.Load(file, config); err == nil {

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"example.com/colloc/internal/jsondoc"
+	"example.com/colloc/internal/regular"
 )
 
 // Options say what a reader needs beside the text.
@@ -33,7 +33,7 @@ func ReadFile(path string) (*File, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(path), name)
 		}
-		return os.Open(name)
+		return regular.Found(name)
 	})
 }
 

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+
+	"example.com/colloc/internal/regular"
 )
 
 // MaxMembers bounds the values of an object or a list.
@@ -72,7 +73,7 @@ func Read(r io.Reader, name string, most int) (*Document, error) {
 
 // ReadFile is Read of a file, which errors then call by the last part of its path.
 func ReadFile(path string, most int) (*Document, error) {
-	f, err := os.Open(path)
+	f, err := regular.Named(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ package regular
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,6 +39,83 @@ func TestOpen(t *testing.T) {
 			}
 			_ = f.Close() // it was only read
 		}
+	}
+}
+
+// TestNamed: what is named is read as it is when it is opened, however much is written on, and a pipe as it comes; what is
+// only found is a regular file.
+func TestNamed(t *testing.T) {
+	dir := t.TempDir()
+	name := func(s string) string { return filepath.Join(dir, s) }
+	if err := errors.Join(os.WriteFile(name("file"), []byte("12"), 0o600), syscall.Mkfifo(name("pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	add := func(to string) {
+		t.Helper()
+		f, err := os.OpenFile(name(to), os.O_RDWR|os.O_APPEND, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() }) // only then does the pipe end
+		if _, err := f.WriteString("345"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, open := range []func(string) (fs.File, error){Named, Found} {
+		f, err := open(name("file"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		add("file")
+		text, err := io.ReadAll(f)
+		if int64(len(text)) != info.Size() || string(text[:2]) != "12" || err != nil {
+			t.Errorf("%q, %v; want %d bytes, as it was", text, err, info.Size())
+		}
+		if at, err := f.(io.Seeker).Seek(-2, io.SeekEnd); at != info.Size()-2 || err != nil {
+			t.Errorf("sought to %d, %v", at, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := f.Read(make([]byte, 1)); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("a closed one is read: %v", err)
+		}
+		if _, err := open(name("none")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("of none %v", err)
+		}
+	}
+	if _, err := Found(name("pipe")); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a pipe is found: %v", err)
+	}
+	add("pipe")
+	f, err := Named(name("pipe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	text := make([]byte, 3)
+	if _, err := io.ReadFull(f, text); string(text) != "345" || err != nil {
+		t.Errorf("of a pipe %q, %v", text, err)
+	}
+}
+
+// TestTail: what is read ends where the file did when it was opened.
+func TestTail(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, []byte("1234"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range map[int64]string{0: "", 1: "4", 4: "1234", 9: "1234"} {
+		if text, err := Tail(name, most); string(text) != want || err != nil {
+			t.Errorf("the last %d are %q, %v; want %q", most, text, err, want)
+		}
+	}
+	if _, err := Tail(filepath.Dir(name), 1); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("of a folder: %v", err)
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/hf"
@@ -64,7 +64,7 @@ func Read(r io.Reader, o *Options) (*File, error) {
 // index of sharded safetensors reads the shards beside it; a shard whose name
 // leads into another folder is refused.
 func ReadFile(path string, o *Options) (*File, error) {
-	r, err := os.Open(path)
+	r, err := regular.Named(path)
 	if err != nil {
 		return nil, fmt.Errorf("modelfile: %w", err)
 	}

@@ -62,6 +62,9 @@ func TestSafetensorsOffsets(t *testing.T) {
 // TestIndexTold: the shards beside an index are read as one file.
 func TestIndexTold(t *testing.T) {
 	t.Chdir(t.TempDir())
+	if err := os.Mkdir("folder", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	index := map[string]string{}
 	for shard, w := range map[string]weight{"s1": {"a.weight", []int64{2, 3}}, "s2": {"a.bias", []int64{2}}} {
 		index[w.name] = shard
@@ -86,6 +89,7 @@ a: linear units 2 params 8 without activations
 ! a file of weights tells no activations: they are unknown; a config.json tells them`},
 		{"none", `{"weight_map": {}}`, `modelfile: index.json: safetensors index: the index names no parameter`},
 		{"a shard elsewhere", `{"weight_map": {"a": "../s1"}}`, `modelfile: index.json: safetensors index: shard "../s1" is not a name beside the index`},
+		{"a folder, or a pipe", `{"weight_map": {"a": "folder"}}`, `modelfile: index.json: safetensors index: shard folder: open folder: invalid argument`},
 		{"the folder", `{"weight_map": {"a": ".."}}`, `modelfile: index.json: safetensors index: shard ".." is not a name beside the index`},
 	})
 }

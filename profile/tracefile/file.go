@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/tracefile/internal/gather"
 	"example.com/colloc/profile/tracefile/internal/profiler"
@@ -153,7 +153,7 @@ func Read(r io.Reader, o *Options) (*File, error) {
 
 // ReadFile reads a log as [Read] does; errors name the path.
 func ReadFile(path string, o *Options) (*File, error) {
-	r, err := os.Open(path)
+	r, err := regular.Named(path)
 	if err != nil {
 		return nil, fmt.Errorf("tracefile: %w", err)
 	}

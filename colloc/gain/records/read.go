@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -41,7 +40,7 @@ func Read(r io.Reader, o *Options) (*Log, error) {
 
 // ReadFile reads a log as [Read] does; errors name the path.
 func ReadFile(path string, o *Options) (*Log, error) {
-	f, err := os.Open(path)
+	f, err := regular.Named(path)
 	if err != nil {
 		return nil, fmt.Errorf("records: %w", err)
 	}

@@ -142,7 +142,7 @@ func (o *options) planner() (*colloc.Planner, error) {
 	if o.learned == "" {
 		return colloc.New(config)
 	}
-	file, err := os.Open(o.learned)
+	file, err := regular.Found(o.learned)
 	if errors.Is(err, fs.ErrNotExist) {
 		return colloc.New(config)
 	}
@@ -157,15 +157,12 @@ func (o *options) planner() (*colloc.Planner, error) {
 	return p, err
 }
 
-// longestState is the longest state in bytes.
-const longestState = 1 << 30
-
 // dispatcher is one that goes on where it stood.
 func (o *options) dispatcher(p *colloc.Planner) (*dispatch.Dispatcher, error) {
 	if o.state == "" {
 		return dispatch.New(p, &o.dispatch)
 	}
-	state, err := regular.Read(o.state, longestState)
+	state, err := regular.Read(o.state, regular.Large)
 	if errors.Is(err, fs.ErrNotExist) {
 		return dispatch.New(p, &o.dispatch)
 	}

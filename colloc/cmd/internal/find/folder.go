@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"example.com/colloc/colloc/taskfile"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/modelfile"
 	"example.com/colloc/profile/tracefile"
@@ -228,7 +228,7 @@ func (f *Folder) settings(path string) bool {
 		Peft   string          `json:"peft_type"`
 		Events json.RawMessage `json:"traceEvents"`
 	}
-	file, err := os.Open(path)
+	file, err := regular.Found(path)
 	if err != nil {
 		return false
 	}

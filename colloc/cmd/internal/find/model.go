@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.com/colloc/colloc/taskfile"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/modelfile"
 )
@@ -96,7 +97,7 @@ func rankOf(path string) int {
 
 // IsTask reports whether a file begins like a task file or a specification.
 func IsTask(path string) bool {
-	f, err := os.Open(path)
+	f, err := regular.Named(path)
 	if err != nil {
 		return false
 	}

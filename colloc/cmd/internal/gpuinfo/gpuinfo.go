@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/gonvml"
 )
@@ -99,7 +100,7 @@ func (o options) show(ctx context.Context, stdout, stderr io.Writer) error {
 // open returns the source that the flags ask for, the clock to read it by, and
 // what closes the files.
 func open(o options, stderr io.Writer) (src nvmlx.Source, clock nvmlx.Clock, done func() error, err error) {
-	var files []*os.File
+	var files []io.Closer
 	done = func() error {
 		var errs []error
 		for _, f := range files {
@@ -108,7 +109,7 @@ func open(o options, stderr io.Writer) (src nvmlx.Source, clock nvmlx.Clock, don
 		return errors.Join(errs...)
 	}
 	if o.replay != "" {
-		file, err := os.Open(o.replay)
+		file, err := regular.Named(o.replay)
 		if err != nil {
 			return nil, nil, nil, err
 		}

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"example.com/colloc/internal/regular"
 )
 
 // maxLine is the longest line of a file of commands, in bytes.
@@ -19,7 +20,7 @@ func readTemplates(path string, stdin io.Reader, shell bool) ([]Template, error)
 	if path == "-" {
 		return parseTemplates(stdin, "standard input", shell)
 	}
-	f, err := os.Open(path)
+	f, err := regular.Named(path)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile"
 )
 
@@ -45,7 +46,7 @@ type Log struct {
 // Open opens the job log at path, or begins it. It only ever appends: what a crash
 // left of a last row gets a line of its own.
 func Open(path string) (*Log, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.Read(path, regular.Large)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/find"
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/taskfile"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile/modelfile"
 	"example.com/colloc/profile/tracefile"
@@ -71,7 +72,7 @@ func (in *input) readGPUs(ctx context.Context, words string) error {
 	if words == "" {
 		return in.ofHost(ctx)
 	}
-	if f, err := os.Open(words); err == nil {
+	if f, err := regular.Named(words); err == nil {
 		defer f.Close()
 		c, err := taskfile.ReadGPUs(f, words)
 		if err == nil {

@@ -109,13 +109,13 @@ func (o *options) parse(args []string, w io.Writer) error {
 
 // mayReplace refuses to write over a file that is no task file, and where no file can be.
 func (o *options) mayReplace() error {
+	if info, err := os.Stat(o.out); err == nil && !info.Mode().IsRegular() {
+		return cli.Usage("-o %s is no file: choose another name", o.out)
+	}
 	_, err := taskfile.ReadFile(o.out)
 	var fault *taskfile.Error
 	if errors.As(err, &fault) {
 		return cli.Usage("-o %s is there and is no task file (%w): choose another name", o.out, err)
-	}
-	if info, err := os.Stat(o.out); err == nil && !info.Mode().IsRegular() {
-		return cli.Usage("-o %s is no file: choose another name", o.out)
 	}
 	f, err := os.CreateTemp(filepath.Dir(o.out), ".colloc-*") // before the training runs for hours
 	if err != nil {

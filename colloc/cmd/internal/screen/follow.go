@@ -2,10 +2,10 @@ package screen
 
 import (
 	"bytes"
-	"os"
 
 	"example.com/colloc/colloc/runner"
 	text "example.com/colloc/internal/plain"
+	"example.com/colloc/internal/regular"
 )
 
 // Follower passes on what the tasks print, in whole lines.
@@ -50,7 +50,7 @@ func (f *Follower) Look(records []runner.Record) {
 // read reads one file on.
 func (f *Follower) read(r *runner.Record, p *followed) {
 	over := r.State.Over() // before reading, so that nothing is missed
-	file, err := os.Open(r.Log)
+	file, _, err := regular.Open(r.Log)
 	if err != nil {
 		p.ended = over
 		return

@@ -17,6 +17,7 @@ import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/bound"
 	"example.com/colloc/colloc/sim/speed"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/internal/replace"
 	"example.com/colloc/profile"
 )
@@ -91,7 +92,7 @@ func (s *study) bound(ctx context.Context, tasks []sim.Task, o bound.Options) (*
 	}
 	name := filepath.Join(s.proofs, fmt.Sprintf("%.8x.json", h.Sum(nil)))
 	c := &bound.Certificate{}
-	if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, c) == nil {
+	if data, err := regular.Read(name, regular.Large); err == nil && json.Unmarshal(data, c) == nil {
 		makespan, mean, err := c.Verify(ctx, s.cluster, tasks, o)
 		if err == nil || ctx.Err() != nil {
 			return &bound.Bound{Makespan: makespan, MeanJCT: mean, Certificate: *c}, err

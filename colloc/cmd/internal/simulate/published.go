@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
+	"example.com/colloc/internal/regular"
 )
 
 // replayed is one published figure and what the same experiment comes to here.
@@ -111,7 +111,7 @@ func replayMuri(ctx context.Context, dir, name, label string, p sim.Policy) ([]r
 
 // readPublished reads the authors' results: trace, policy, metric, value.
 func readPublished(name string) (map[[3]string]float64, error) {
-	f, err := os.Open(name)
+	f, err := regular.Found(name)
 	if err != nil {
 		return nil, cli.Usage("-published: %w", err)
 	}

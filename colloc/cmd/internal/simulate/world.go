@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/colloc/taskfile"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/pretrained"
 	"example.com/colloc/profile"
@@ -119,7 +119,7 @@ func (o *options) read() (*trace.Trace, error) {
 }
 
 func readTrace(name string) (*trace.Trace, error) {
-	f, err := os.Open(name)
+	f, err := regular.Named(name)
 	if err != nil {
 		return nil, cli.Usage("%w", err)
 	}
@@ -246,7 +246,7 @@ func (w *world) measured(c *sim.Cluster) error {
 		}
 		reference = best.Name
 	}
-	f, err := os.Open(w.pairs)
+	f, err := regular.Named(w.pairs)
 	if err != nil {
 		return cli.Usage("-pairs: %w", err)
 	}

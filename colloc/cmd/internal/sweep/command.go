@@ -116,8 +116,10 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 			err = errors.Join(err, os.RemoveAll(o.logs)) // nothing came of it
 		}
 	}()
-	if earlier, err := loadKinds(filepath.Join(o.logs, profileName)); err == nil && o.known == "" {
-		known = earlier
+	if info, err := os.Lstat(filepath.Join(o.logs, profileName)); err == nil && info.Mode().IsRegular() && o.known == "" {
+		if earlier, err := loadKinds(filepath.Join(o.logs, profileName)); err == nil {
+			known = earlier
+		}
 	}
 	s, note, err := o.place(ctx, jobs, known)
 	if err != nil {

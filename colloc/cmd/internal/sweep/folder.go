@@ -17,6 +17,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/internal/filelock"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/internal/replace"
 	"example.com/colloc/nvmlx"
 )
@@ -30,7 +31,7 @@ type invocation struct {
 // recall fills o from the sweep in the folder that -resume names, then again
 // from args, which win.
 func (o *options) recall(args []string) error {
-	text, err := os.ReadFile(filepath.Join(o.logs, argsName))
+	text, err := regular.Read(filepath.Join(o.logs, argsName), regular.Large)
 	if errors.Is(err, fs.ErrNotExist) {
 		return cli.Usage("-resume: %s is not the folder of a sweep", o.logs)
 	}

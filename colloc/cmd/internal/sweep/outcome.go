@@ -3,8 +3,6 @@ package sweep
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/internal/plain"
+	"example.com/colloc/internal/regular"
 )
 
 // report sums the sweep up.
@@ -66,16 +65,7 @@ func queueUp(free []time.Duration, gpus int, d time.Duration) {
 // nothing if nobody wrote any. mu is held.
 func (s *sweep) lastWords() string {
 	const most = 1 << 10
-	file, err := os.Open(s.failed.Log)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return ""
-	}
-	text, err := io.ReadAll(io.NewSectionReader(file, max(0, info.Size()-most), most))
+	text, err := regular.Tail(s.failed.Log, most)
 	text = bytes.TrimSpace(text)
 	if err != nil || len(text) == 0 {
 		return ""

@@ -14,6 +14,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/guest"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/internal/replace"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
@@ -48,7 +49,7 @@ type handed struct {
 // else the one that runs here, unless the options say what it cannot heed. note is what
 // people should know.
 func (o *options) findStation(ctx context.Context) (client *api.Client, h *handed, note string, err error) {
-	text, err := os.ReadFile(filepath.Join(o.logs, stationName))
+	text, err := regular.Read(filepath.Join(o.logs, stationName), regular.Large)
 	if err == nil {
 		h = new(handed)
 		if err := json.Unmarshal(text, h); err != nil {

@@ -2,11 +2,10 @@ package oom
 
 import (
 	"bytes"
-	"io"
-	"os"
 	"slices"
 
 	"example.com/colloc/internal/plain"
+	"example.com/colloc/internal/regular"
 )
 
 // outputTail is how much of the end of the output is searched.
@@ -16,7 +15,7 @@ const outputTail = 64 << 10
 // for lack of memory; vague says that it may mean something else. step reads the
 // step that a line tells.
 func Line(path string, step func(line []byte) (int64, bool)) (line string, vague bool) {
-	tail, err := readTail(path)
+	tail, err := regular.Tail(path, outputTail)
 	if err != nil {
 		return "", false
 	}
@@ -84,19 +83,4 @@ func unranked(line []byte) []byte {
 func clean(line []byte) string {
 	const longest = 200
 	return plain.Text(string(line[:min(len(line), longest)]))
-}
-
-// readTail reads the end of a file.
-func readTail(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	if info, err := file.Stat(); err == nil && info.Size() > outputTail {
-		if _, err := file.Seek(-outputTail, io.SeekEnd); err != nil {
-			return nil, err
-		}
-	}
-	return io.ReadAll(io.LimitReader(file, outputTail))
 }

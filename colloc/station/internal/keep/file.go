@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/internal/replace"
 )
 
@@ -22,7 +23,7 @@ type File[T any] struct {
 func Open[T any](dir, name string) (*File[T], T, error) {
 	f := &File[T]{path: filepath.Join(dir, name)}
 	var value T
-	text, err := os.ReadFile(f.path)
+	text, err := regular.Read(f.path, regular.Large)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return f, value, nil

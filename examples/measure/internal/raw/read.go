@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"example.com/colloc/examples/measure/internal/plan"
 	"example.com/colloc/examples/measure/internal/workload"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -119,7 +119,7 @@ func (c *Contents) add(text []byte) error {
 
 // Load reads a raw file that nobody writes.
 func Load(name string) (*Contents, error) {
-	f, err := os.Open(name)
+	f, err := regular.Named(name)
 	if err != nil {
 		return nil, err
 	}

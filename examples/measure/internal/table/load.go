@@ -1,10 +1,10 @@
 package table
 
 import (
-	"os"
 	"path/filepath"
 
 	"example.com/colloc/examples/measure/internal/raw"
+	"example.com/colloc/internal/regular"
 )
 
 // Load reads a tidy table, or makes one of a raw file.
@@ -16,7 +16,7 @@ func Load(name string) ([]Row, error) {
 		}
 		return Tidy(c), nil
 	}
-	f, err := os.Open(name)
+	f, err := regular.Named(name)
 	if err != nil {
 		return nil, err
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile/internal/reading"
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
@@ -127,7 +127,7 @@ func ReadIndex(in *scan.Input) (*draft.Draft, error) {
 }
 
 func readShard(path string, t *tensors) error {
-	shard, err := os.Open(path)
+	shard, err := regular.Found(path)
 	if err != nil {
 		return err
 	}

@@ -37,15 +37,11 @@ const mostTail = 16 << 20
 // Tail reads what jobs wrote to a file: its last 16 MiB, for what matters stands at the end, and logs grow without bound.
 // Of one that is not there, or no regular file, it is nothing.
 func Tail(path string) ([]byte, error) {
-	f, info, err := regular.Open(path)
+	text, err := regular.Tail(path, mostTail)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, nil
+		err = nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-mostTail), mostTail))
+	return text, err
 }
 
 // Load reads a file with read, or takes what there is otherwise.
@@ -53,7 +49,7 @@ func Load[T any](path string, read func(io.Reader) (T, error), otherwise func() 
 	if path == "" {
 		return otherwise()
 	}
-	f, err := os.Open(path)
+	f, err := regular.Found(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return otherwise()
 	}
