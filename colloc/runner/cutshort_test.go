@@ -142,20 +142,25 @@ func TestFullTooOften(t *testing.T) {
 
 // TestPostponed: what was to be stopped for the while, and could not begin, begins later.
 func TestPostponed(t *testing.T) {
-	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.Watch = time.Hour })
-	g.submit(t, shell("true"))
-	g.mu.Lock()
-	e := g.queue.ByID["1"]
-	g.queue.Start(e)
-	e.Runs, e.Stop = 1, backlog.StopLostGPU
-	g.mu.Unlock()
-	g.postpone(e, 1, errors.New("no room"))
-	if done, err := g.step(); done || err != nil || g.record(t, "1").Runs != 1 {
-		t.Errorf("before the next look: %v, %v, %d runs", done, err, g.record(t, "1").Runs)
-	}
-	g.look(t.Context())
-	if r := g.finish(t)[0]; r.State != Succeeded || r.Runs != 2 || r.LostRuns != 0 {
-		t.Errorf("%v after %d runs, %d lost: %s", r.State, r.Runs, r.LostRuns, r.Err)
+	for _, state := range []State{Starting, Running} { // who adopts a run may not know that it did not begin
+		g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.Watch = time.Hour })
+		g.submit(t, shell("true"))
+		g.mu.Lock()
+		e := g.queue.ByID["1"]
+		g.queue.Start(e)
+		e.Runs, e.Stop, e.State = 1, backlog.StopLostGPU, state
+		g.mu.Unlock()
+		g.ended(e, 1, supervise.Outcome{Exit: -1, Crowded: true, Err: "no room"})
+		if r := g.record(t, "1"); r.State != Queued || r.Err != "it waits for the host: no room" {
+			t.Errorf("%v: %s", r.State, r.Err)
+		}
+		if done, err := g.step(); done || err != nil || g.record(t, "1").Runs != 1 {
+			t.Errorf("before the next look: %v, %v, %d runs", done, err, g.record(t, "1").Runs)
+		}
+		g.look(t.Context())
+		if r := g.finish(t)[0]; r.State != Succeeded || r.Runs != 2 || r.LostRuns != 0 || r.Failures != 0 {
+			t.Errorf("%v after %d runs, %d lost: %s", r.State, r.Runs, r.LostRuns, r.Err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,6 +43,10 @@ func (r *Runner) started(e *backlog.Entry, run int, p supervise.Process) {
 
 // ended records the end of a run, and what follows from it.
 func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
+	if o.Crowded {
+		r.postpone(e, run, errors.New(o.Err))
+		return
+	}
 	line, vague := "", false
 	if !o.OK() {
 		line, vague = oom.Line(e.Follower.Output(), e.Follower.Pattern().Step)

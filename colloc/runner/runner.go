@@ -141,7 +141,7 @@ func (r *Runner) launch(e *backlog.Entry) {
 func (r *Runner) postpone(e *backlog.Entry, run int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e.Runs != run || e.State != Starting {
+	if e.Runs != run || e.State != Starting && e.State != Running {
 		return
 	}
 	r.fleet.Leave(e)

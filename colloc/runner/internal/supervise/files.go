@@ -125,12 +125,14 @@ func ReadClaim(stem string) (Claim, bool, error) {
 
 // Outcome is how a run ended.
 type Outcome struct {
-	Exit   int           // -1 if it had no exit code
-	Signal int           // 0 if no signal ended it
-	Err    string        // why it could not be started, or how it got lost
-	Lost   bool          // nobody knows how it ended
-	Final  bool          // to try again would not help
-	Took   time.Duration // from its start, by a clock that nobody sets; 0 if it is not known
+	Exit   int    // -1 if it had no exit code
+	Signal int    // 0 if no signal ended it
+	Err    string // why it could not be started, or how it got lost
+	Lost   bool   // nobody knows how it ended
+	Final  bool   // to try again would not help
+	// Crowded means that the command did not begin, for want of room for another process; Err has more.
+	Crowded bool
+	Took    time.Duration // from its start, by a clock that nobody sets; 0 if it is not known
 	// Dropped is what was left out of its output because that became too long.
 	Dropped profile.Bytes
 }
@@ -164,7 +166,11 @@ func writeExit(stem string, o Outcome) error {
 	var text string
 	switch {
 	case o.Err != "":
-		text = "error " + o.Err
+		text = "error "
+		if o.Crowded {
+			text = "crowded "
+		}
+		text += o.Err
 		text = strings.ToValidUTF8(text[:min(len(text), maxExitText)], "")
 	case o.Signal != 0:
 		text = fmt.Sprintf("signal %d %d", o.Signal, o.Took)
@@ -192,7 +198,7 @@ func ReadExit(stem string) (Outcome, bool) {
 		o.Exit = -1
 		_, err = fmt.Sscan(rest, &o.Signal)
 	default:
-		o.Exit, o.Err = -1, rest
+		o.Exit, o.Err, o.Crowded = -1, rest, kind == "crowded"
 	}
 	if err != nil {
 		o.Exit, o.Err = -1, "unreadable exit record "+text

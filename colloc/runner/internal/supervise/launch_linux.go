@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"example.com/colloc/internal/filelock"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile"
 )
 
@@ -156,6 +158,9 @@ func (s *Supervisor) Wait() (Outcome, bool) {
 	case ok:
 	case err != nil:
 		o = Outcome{Exit: -1, Lost: true, Err: "the supervisor is lost: " + err.Error()}
+	case s.task.PID == 0 && roomless(s.stem):
+		_ = Revoke(s.stem) // unless it had made its claim already
+		o = Outcome{Exit: -1, Crowded: true, Err: fmt.Sprintf("no room for another thread: %v (ulimit -u, or the pids of a control group)", syscall.EAGAIN)}
 	case Revoke(s.stem) == nil:
 		o = Outcome{Exit: -1, Final: true, Err: fmt.Sprintf("the supervisor (%v) did not take the run; %v, or the log tells more", state, ErrUnsupervised)}
 	default:
@@ -163,11 +168,21 @@ func (s *Supervisor) Wait() (Outcome, bool) {
 	}
 	// A supervisor that was killed left to the kernel to kill the command, but not
 	// what that had started.
-	if o.Lost {
+	if o.Lost || o.Crowded {
 		KillRest(s.stem)
 		s.task.AwaitEnd()
 	}
+	if o.Crowded {
+		_ = os.Remove(s.stem + LogEnd) // one of these a second
+	}
 	return o, true
+}
+
+// roomless reports whether the log of a run has what Go says where it ends because there is no room for a thread.
+func roomless(stem string) bool {
+	const most = 64 << 10 // with the stacks of all goroutines
+	text, err := regular.Tail(stem+LogEnd, most)
+	return err == nil && (bytes.Contains(text, []byte("runtime/cgo: pthread_create failed")) || bytes.Contains(text, []byte("runtime: failed to create new OS thread")))
 }
 
 // Reap ends the zombie of a supervisor that an earlier Runner of this process

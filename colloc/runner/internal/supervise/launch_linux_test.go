@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,6 +100,56 @@ func TestLaunch(t *testing.T) {
 	}
 	if again, ok := ReadExit(l.Stem); !ok || again != o {
 		t.Errorf("the record says %+v, %v; want %+v", again, ok, o)
+	}
+}
+
+// TestNoRoom: a supervisor that ends because there is no room for another thread, before or after its claim, says so of a
+// command that did not begin; its log goes, for the next one says the same. What a command prints counts for nothing.
+func TestNoRoom(t *testing.T) {
+	const said = "runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\n"
+	for _, tt := range []struct {
+		log            string
+		claimed, began bool
+		want           bool
+	}{
+		{said, false, false, true},
+		{said, true, false, true},
+		{"runtime: failed to create new OS thread (have 2 already; errno=11)\n", false, false, true},
+		{said, true, true, false},
+		{"panic\n", false, false, false},
+		{"panic\n", true, false, false},
+	} {
+		stem := filepath.Join(t.TempDir(), "1.1")
+		report, told, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, ended := os.StartProcess("/bin/false", []string{"false"}, &os.ProcAttr{})
+		if err := errors.Join(ended, told.Close(), os.WriteFile(stem+LogEnd, []byte(tt.log), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if tt.claimed {
+			if err := claim(stem, Claim{}.String()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := &Supervisor{process: child, pipe: report, stem: stem, report: bufio.NewReader(report)}
+		if tt.began {
+			s.task = Process{PID: child.Pid, Start: 1}
+		}
+		o, ok := s.Wait()
+		_, err = os.Stat(stem + LogEnd)
+		if !ok || o.Crowded != tt.want || o.OK() || (err != nil) != tt.want || tt.want && (!strings.Contains(o.Err, "ulimit -u") || claim(stem, "") == nil) {
+			t.Errorf("%+v: %+v, %v, %v", tt, o, ok, err)
+		}
+	}
+	stem := filepath.Join(t.TempDir(), "1.1")
+	want := Outcome{Exit: -1, Err: "the command does not start", Crowded: true}
+	if err := writeExit(stem, want); err != nil {
+		t.Fatal(err)
+	}
+	if o, ok := ReadExit(stem); !ok || o != want {
+		t.Errorf("the record says %+v, %v; want %+v", o, ok, want)
 	}
 }
 

@@ -68,7 +68,8 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	child, err := begin(&in, order, env, path, argv)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "colloc: the command does not start:", err)
-		_ = writeExit(stem, Outcome{Err: "the command does not start: " + err.Error()}) // if not, the exit code tells
+		// Root's commands have the limits of their owners: others are not to wait for those.
+		_ = writeExit(stem, Outcome{Err: "the command does not start: " + err.Error(), Crowded: !(isRoot() && order != nil) && Crowded(err)}) // if not, the exit code tells
 		return exitNotStarted
 	}
 	began := time.Now() //nolint:forbidigo // what it measures is another process
