@@ -159,7 +159,6 @@ func (s *Supervisor) Wait() (Outcome, bool) {
 	case err != nil:
 		o = Outcome{Exit: -1, Lost: true, Err: "the supervisor is lost: " + err.Error()}
 	case s.task.PID == 0 && roomless(s.stem):
-		_ = Revoke(s.stem) // unless it had made its claim already
 		o = Outcome{Exit: -1, Crowded: true, Err: fmt.Sprintf("no room for another thread: %v (ulimit -u, or the pids of a control group)", syscall.EAGAIN)}
 	case Revoke(s.stem) == nil:
 		o = Outcome{Exit: -1, Final: true, Err: fmt.Sprintf("the supervisor (%v) did not take the run; %v, or the log tells more", state, ErrUnsupervised)}
@@ -172,8 +171,9 @@ func (s *Supervisor) Wait() (Outcome, bool) {
 		KillRest(s.stem)
 		s.task.AwaitEnd()
 	}
-	if o.Crowded {
-		_ = os.Remove(s.stem + LogEnd) // one of these a second
+	if o.Crowded { // one of these a second
+		_ = os.Remove(s.stem + LogEnd)
+		_ = os.Remove(s.stem + ClaimEnd)
 	}
 	return o, true
 }
