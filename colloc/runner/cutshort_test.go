@@ -119,23 +119,41 @@ func TestEndedBefore(t *testing.T) {
 	}
 }
 
-// TestFullTooOften has a full disk end a run again and again: in the end the task has failed.
+// TestFullTooOften has a full disk, that of the task or that of its output, end a run again and again: in the end the task has
+// failed. Before that the task says what it waits for.
 func TestFullTooOften(t *testing.T) {
+	for _, dir := range []string{"/", "/queue"} {
+		fullTooOften(t, dir)
+	}
+}
+
+func fullTooOften(t *testing.T, dir string) {
+	t.Helper()
 	e := &backlog.Entry{Saved: backlog.Saved{Record: Record{Task: Task{ID: "a", Dir: "/"}, State: Running}}}
 	cards, err := fleet.New(fleet.Config{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := func(string) (profile.Bytes, bool) { return 0, true }
+	full := func(of string) (profile.Bytes, bool) {
+		if of == dir {
+			return 0, true
+		}
+		return profile.TiB, true
+	}
 	patient := newDisks(full)
 	patient.patience = time.Hour
-	r := &Runner{config: Config{Clock: &stepClock{}, floor: profile.MiB, free: full, Halt: Halt{InARow: -1}}, disks: patient, queue: backlog.New([]*backlog.Entry{e}), fleet: cards}
+	r := &Runner{config: Config{Clock: &stepClock{}, Dir: "/queue", floor: profile.MiB, free: full, Halt: Halt{InARow: -1}}, disks: patient, queue: backlog.New([]*backlog.Entry{e}), fleet: cards}
 	for n := 1; n <= maxLost+1; n++ {
 		e.State = Running
 		r.fail(e, &supervise.Outcome{Exit: 1}, 0)
 		want := []State{Queued, Failed}[n/(maxLost+1)]
 		if e.State != want || e.LostRuns != min(n, maxLost) || !strings.Contains(e.Err, "is full") {
 			t.Errorf("the %d. time: %v after %d runs lost: %s; want %v", n, e.State, e.LostRuns, e.Err, want)
+		}
+		if dir == r.config.Dir && want == Queued {
+			if why := r.Why("a"); !strings.Contains(why, "/queue is full") {
+				t.Errorf("it waits for %q", why)
+			}
 		}
 	}
 }

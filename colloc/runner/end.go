@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -168,7 +169,7 @@ func (r *Runner) fail(e *backlog.Entry, o *supervise.Outcome, stop backlog.Stop)
 	case o.Killed():
 		text += ": by somebody, or by the kernel because the host's memory ran out, which dmesg tells"
 	}
-	switch full := r.diskFull(e.Task.Dir, e.Task.Dir); {
+	switch full := cmp.Or(r.diskFull(e.Task.Dir, e.Task.Dir), r.diskFull(r.config.Dir, r.config.Dir)); { // its output is on the second
 	case full != "" && stop == 0 && e.LostRuns < maxLost:
 		e.LostRuns++
 		r.again(EventRetry, e, full+": "+text)

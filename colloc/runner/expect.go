@@ -34,6 +34,12 @@ func (r *Runner) Why(id string) string {
 	if e == nil || e.State != Queued {
 		return ""
 	}
+	if full := r.diskFull(r.config.Dir, r.config.Dir); full != "" {
+		return full
+	}
+	if r.stuck != nil {
+		return r.stuck.Error()
+	}
 	if why, known := r.body.WhyNow(e); known {
 		return why
 	}

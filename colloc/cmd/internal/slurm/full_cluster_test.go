@@ -97,7 +97,13 @@ func (w *crowd) folder(user string, uid, first, n int, alone bool) string {
 // steward starts submit -wait of one user.
 func (w *crowd) steward(dir string, uid int, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	w.t.Helper()
-	cmd := w.c.Command(w.t.Context(), append([]string{w.program, "submit", "-sweep", "sweep.json", "-wait"}, args...)...)
+	return w.submit(dir, uid, append(args, "-wait")...)
+}
+
+// submit starts submit of one user.
+func (w *crowd) submit(dir string, uid int, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	w.t.Helper()
+	cmd := w.c.Command(w.t.Context(), append([]string{w.program, "submit", "-sweep", "sweep.json"}, args...)...)
 	cmd.Dir, cmd.Env = dir, append(cmd.Env, asProgram+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if uid != os.Getuid() {
