@@ -75,7 +75,11 @@ func TestNamed(t *testing.T) {
 		if int64(len(text)) != info.Size() || string(text[:2]) != "12" || err != nil {
 			t.Errorf("%q, %v; want %d bytes, as it was", text, err, info.Size())
 		}
-		if at, err := f.(io.Seeker).Seek(-2, io.SeekEnd); at != info.Size()-2 || err != nil {
+		seeker, ok := f.(io.Seeker)
+		if !ok {
+			t.Fatal("it is not sought in")
+		}
+		if at, err := seeker.Seek(-2, io.SeekEnd); at != info.Size()-2 || err != nil {
 			t.Errorf("sought to %d, %v", at, err)
 		}
 		if err := f.Close(); err != nil {

@@ -116,10 +116,8 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 			err = errors.Join(err, os.RemoveAll(o.logs)) // nothing came of it
 		}
 	}()
-	if info, err := os.Lstat(filepath.Join(o.logs, profileName)); err == nil && info.Mode().IsRegular() && o.known == "" {
-		if earlier, err := loadKinds(filepath.Join(o.logs, profileName)); err == nil {
-			known = earlier
-		}
+	if o.known == "" {
+		known = earlierKinds(filepath.Join(o.logs, profileName))
 	}
 	s, note, err := o.place(ctx, jobs, known)
 	if err != nil {

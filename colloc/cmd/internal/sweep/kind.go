@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"example.com/colloc/colloc/internal/solo"
@@ -38,4 +39,16 @@ func loadKinds(path string) (map[string]solo.Kind, error) {
 		kinds[t.ID] = solo.Kind{Profile: p, Peaks: solo.Peaks{}.Saw(peak, true), Timing: timing}
 	}
 	return kinds, nil
+}
+
+// earlierKinds are those that an earlier sweep of the folder left; none where they cannot be read.
+func earlierKinds(path string) map[string]solo.Kind {
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	kinds, err := loadKinds(path)
+	if err != nil {
+		return nil
+	}
+	return kinds
 }

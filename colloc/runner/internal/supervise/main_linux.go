@@ -67,10 +67,7 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	in := groupOf("self").child(groupName(stem, mine))
 	child, err := begin(&in, order, env, path, argv)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "colloc: the command does not start:", err)
-		// Root's commands have the limits of their owners: others are not to wait for those.
-		_ = writeExit(stem, Outcome{Err: "the command does not start: " + err.Error(), Crowded: !(isRoot() && order != nil) && Crowded(err)}) // if not, the exit code tells
-		return exitNotStarted
+		return notStarted(stem, order, err)
 	}
 	began := time.Now() //nolint:forbidigo // what it measures is another process
 	tell(report, child)
@@ -100,6 +97,14 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 		o.Dropped = profile.Bytes(trim.dropped.Load())
 	}
 	return record(stem, status, o)
+}
+
+// notStarted records that the command of a run does not start, and returns the exit code.
+func notStarted(stem string, order *Order, err error) int {
+	fmt.Fprintln(os.Stderr, "colloc: the command does not start:", err)
+	owners := isRoot() && order != nil                                                                                // limits, which others are not to wait for
+	_ = writeExit(stem, Outcome{Err: "the command does not start: " + err.Error(), Crowded: Crowded(err) && !owners}) // if not, the exit code tells
+	return exitNotStarted
 }
 
 // expose lets the kernel end this run for want of memory like any other, where the daemon that started it is to be spared. It
