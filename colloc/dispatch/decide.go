@@ -132,7 +132,7 @@ func (d *Dispatcher) follow(r *run) (jobs []string, gain float64) {
 	gain = -r.gain
 	for _, g := range d.grants {
 		here := slices.ContainsFunc(g.on, func(c *card) bool { return slices.Contains(r.on, c) })
-		if g.phase != granted || d.lives[g.number] != g || !here && g.job != r.job {
+		if g.phase != granted || !here && g.job != r.job {
 			continue
 		}
 		gain += g.gain
@@ -155,7 +155,7 @@ func (d *Dispatcher) starts(out []Action) []Action {
 	}
 	d.grants = slices.DeleteFunc(d.grants, func(r *run) bool {
 		switch {
-		case d.lives[r.number] != r || r.phase != granted:
+		case r.phase != granted: // it is over
 			return true
 		case blocked(r):
 			return false

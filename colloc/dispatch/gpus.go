@@ -174,9 +174,6 @@ func (d *Dispatcher) lose(gpu string) {
 	runs := slices.Clone(c.runs)
 	slices.SortFunc(runs, func(a, b *run) int { return cmp.Compare(a.number, b.number) })
 	for _, r := range runs {
-		if d.lives[r.number] != r { // it ended with another
-			continue
-		}
 		j := d.jobs[r.job]
 		if r.phase == stopping {
 			if len(r.gpus) == 1 {

@@ -28,6 +28,9 @@ func (d *Dispatcher) Sound() error {
 		if e.over == 0 && e.run == nil && e.untold() && e.guess != 0 && e.guess != max(1, d.half()) {
 			return fmt.Errorf("nothing is told of job %q, which reserves %v; want half of the largest GPU, %v", e.ID, e.guess, d.half())
 		}
+		if e.over != 0 && e.run != nil {
+			return fmt.Errorf("job %q is over, and run %d of it goes on", e.ID, e.run.number)
+		}
 		if e.run != nil && (d.lives[e.run.number] != e.run || e.run.job != e.ID) {
 			return fmt.Errorf("job %q has run %d, which is over or another's", e.ID, e.run.number)
 		}
@@ -58,6 +61,11 @@ func (d *Dispatcher) Sound() error {
 		}
 		if here != len(c.runs) || tenants != c.tenants {
 			return fmt.Errorf("GPU %q has %d runs, %d of them charged; counted are %d and %d", c.gpu.ID, here, tenants, len(c.runs), c.tenants)
+		}
+	}
+	for _, r := range d.grants {
+		if r.phase == granted && d.lives[r.number] != r {
+			return fmt.Errorf("run %d is to start, and is over", r.number)
 		}
 	}
 	there := 0

@@ -110,7 +110,7 @@ func (d *Dispatcher) State() ([]byte, error) {
 		b.GPUs = append(b.GPUs, &cardPage{c.gpu, c.machine, c.failed, c.drained, c.foreign, c.reserved})
 	}
 	for _, r := range d.grants {
-		if d.lives[r.number] == r && r.phase == granted {
+		if r.phase == granted {
 			b.Grants = append(b.Grants, r.number)
 		}
 	}

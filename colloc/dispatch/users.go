@@ -136,12 +136,11 @@ func hourOf(at time.Duration) int64 { return int64(at / time.Hour) }
 func (u *user) until(at time.Duration, o *Options) spent {
 	s := u.spent
 	first := hourOf(at - o.Window)
-	if k := slices.IndexFunc(s.hours, func(h hour) bool { return h.Hour > first || at < o.Window }); k != 0 && len(s.hours) > 0 {
-		if k < 0 {
-			k = len(s.hours)
-		}
-		s.hours = s.hours[k:]
+	k := slices.IndexFunc(s.hours, func(h hour) bool { return h.Hour > first || at < o.Window })
+	if k < 0 {
+		k = len(s.hours)
 	}
+	s.hours = s.hours[k:]
 	if at <= u.at {
 		return s
 	}

@@ -136,7 +136,7 @@ func (t *turn) seats(u *unit, n *cluster.Node, open []*cluster.Card) []*cluster.
 		}
 	}
 	var all []*cluster.Card
-	members := n.Members(u.first(), len(open)/u.each())
+	members := n.Members(u.first(), len(open))
 	for _, cards := range kinds {
 		slices.SortStableFunc(cards, func(x, y *cluster.Card) int {
 			a, _ := t.rank(x)

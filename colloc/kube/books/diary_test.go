@@ -71,10 +71,6 @@ func (d *diary) any(holds func(*corev1.Pod) bool) *corev1.Pod {
 	return list[d.rng.IntN(len(list))]
 }
 
-func bound(pod *corev1.Pod) bool {
-	return pod.Annotations[api.AnnotationGPU] != "" || pod.Annotations[api.AnnotationShadow] != ""
-}
-
 // set is a pod as it is now.
 func (d *diary) set(pod *corev1.Pod, change func(*corev1.Pod)) {
 	pod = pod.DeepCopy()
@@ -494,19 +490,6 @@ func (d *diary) look() {
 	if wrong := d.b.Check(); wrong != nil {
 		d.t.Fatal(wrong)
 	}
-}
-
-// larger is a task on a V100, where it takes 20 GiB.
-func larger(t *testing.T) *profile.Profile {
-	t.Helper()
-	v100, _ := profile.LookupGPU("V100-32GB")
-	p, err := profile.New(profile.Spec{Model: profile.Model{Name: "both"}, Training: profile.Training{BatchSize: 16}}, profile.Trace{Samples: []profile.Sample{{
-		At: epoch, Window: time.Minute, SMActive: profile.Some(.3), GPUBusy: profile.Some(.3), MemUsed: profile.Some(20 * profile.GiB),
-	}}}, v100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &p
 }
 
 // play plays a cluster for some events and returns what was written.

@@ -117,3 +117,21 @@ func opened(tb testing.TB, c books.Config, nodes ...*corev1.Node) *books.Books {
 	b.Open()
 	return b
 }
+
+// larger is a task on a V100, where it takes 20 GiB.
+func larger(t *testing.T) *profile.Profile {
+	t.Helper()
+	v100, _ := profile.LookupGPU("V100-32GB")
+	p, err := profile.New(profile.Spec{Model: profile.Model{Name: "both"}, Training: profile.Training{BatchSize: 16}}, profile.Trace{Samples: []profile.Sample{{
+		At: epoch, Window: time.Minute, SMActive: profile.Some(.3), GPUBusy: profile.Some(.3), MemUsed: profile.Some(20 * profile.GiB),
+	}}}, v100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+// bound reports whether a pod carries a decision.
+func bound(pod *corev1.Pod) bool {
+	return pod.Annotations[api.AnnotationGPU] != "" || pod.Annotations[api.AnnotationShadow] != ""
+}

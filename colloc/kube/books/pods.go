@@ -274,9 +274,6 @@ func (b *Books) Finish(uid types.UID, o Outcome, pod *corev1.Pod) error {
 		}
 	}
 	if e.Ended {
-		if e.State == cluster.Writing {
-			e.State = cluster.Unknown
-		}
 		b.end(uid)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -104,7 +105,7 @@ func TestPreemptLeast(t *testing.T) {
 			if i == spared {
 				pod = ranked(pod, 2)
 			}
-			maps.Copy(pod.Annotations, api.Placement{Node: "a", Device: fmt.Sprint("gpu-", i), Address: fmt.Sprint(i), Reserved: 30 * profile.GiB}.Annotations())
+			maps.Copy(pod.Annotations, api.Placement{Node: "a", Device: "gpu-" + strconv.Itoa(i), Address: strconv.Itoa(i), Reserved: 30 * profile.GiB}.Annotations())
 			pod.Spec.SchedulingGates, pod.Spec.NodeName = nil, "a"
 			b.SetPod(pod)
 		}
