@@ -92,10 +92,10 @@ func TestNamed(t *testing.T) {
 			t.Errorf("of none %v", err)
 		}
 	}
+	add("pipe")
 	if _, err := Found(name("pipe")); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("a pipe is found: %v", err)
 	}
-	add("pipe")
 	f, err := Named(name("pipe"))
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func TestExit(t *testing.T) {
 		{flag.ErrHelp, 0, nil},
 		{errors.New("no disk"), 1, []string{"c: no disk\n"}},
 		{cli.Usage("the word \x1b]0;title\a\x1b[2Jof a file"), 2, []string{"c: the word of a file\n"}},
-		{cli.Usage("line 1: %s: no command", long), 2, []string{"c: line 1: é", "é: no command\n", " bytes are left out "}},
+		{cli.Usage("line 10: %s: no commands", long), 2, []string{"c: line 10: é", "é: no commands\n", " bytes are left out "}},
 	} {
 		var out bytes.Buffer
 		if status := cli.Exit(&out, "c", tt.err); status != tt.status || len(tt.want) == 0 && out.Len() > 0 || out.Len() > 20<<10 {
