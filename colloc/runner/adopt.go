@@ -56,6 +56,7 @@ func (r *Runner) adoptRun(e *backlog.Entry) error {
 		}
 	}
 	if !claimed { // nobody can begin this run any more
+		supervise.KillRest(e.Stem()) // on a busy machine its supervisor might come when the claim is forgotten
 		r.fleet.Leave(e)
 		if stop := e.Stop; stop == backlog.StopKilled || stop == backlog.StopHalted {
 			r.withdraw(e, Cancelled, "killed on request before it started")

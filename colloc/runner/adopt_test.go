@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -84,29 +85,42 @@ func TestAdoptStarting(t *testing.T) {
 	}
 }
 
-// TestLateSupervisor: a run that was revoked stays so when nobody asks for it any more. Its
-// supervisor may come then, and would run the command a second time.
+// TestLateSupervisor: the supervisor of a run that was revoked comes when nobody asks for that run any more, and would run
+// the command a second time.
 func TestLateSupervisor(t *testing.T) {
 	dir := t.TempDir()
+	gate, effect := filepath.Join(dir, "gate"), filepath.Join(dir, "effect")
 	g := newRig(t, dir, gpuFile(1), nil)
 	task := shell("false")
 	task.Retries = 3
 	g.submit(t, task)
-	if err := g.Close(); err != nil {
+	if err := errors.Join(g.Close(), syscall.Mkfifo(gate, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	stem := func(run string) string { return filepath.Join(g.dir, "runs-1", "000001."+run) }
+	launch := supervise.Launch{
+		Stem: stem("1"), Dir: dir, Path: "/bin/sh", Argv: []string{"sh", "-c", `echo >"$1"`, "sh", effect},
+		Env: append(os.Environ(), supervise.Mark(stem("1")), gateVariable+"="+gate),
+	}
+	late, err := launch.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
 	leave(t, dir, func(s *backlog.Saved) {
 		s.State, s.Runs, s.GPU, s.Log = Starting, 1, "GPU-fake-0", stem("1")+supervise.LogEnd
 	})
 	if r := newRig(t, dir, gpuFile(1), nil).finish(t)[0]; r.State != Failed || r.Runs != 5 {
-		t.Fatalf("task is %v after %d runs: %s", r.State, r.Runs, r.Err)
+		t.Errorf("task is %v after %d runs: %s", r.State, r.Runs, r.Err)
 	}
-	if err := supervise.Revoke(stem("1")); !errors.Is(err, supervise.ErrTaken) {
-		t.Errorf("the first run can begin: %v", err)
-	}
-	if _, err := os.Lstat(stem("2") + supervise.ClaimEnd); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(stem("1") + supervise.ClaimEnd); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the claim of a run that is over is still there: %v", err)
+	}
+	if opened, err := os.OpenFile(gate, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil { // it still waits
+		_ = opened.Close() // nothing was written
+	}
+	late.Wait()
+	if _, err := os.Stat(effect); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the first run began after the fifth: %v", err)
 	}
 }
 

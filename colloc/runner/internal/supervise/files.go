@@ -213,15 +213,9 @@ func ReadExit(stem string) (Outcome, bool) {
 	return o, true
 }
 
-// Forget removes what only a runner needs of a run that is over. Its output stays, and so does
-// a claim that was revoked: on a busy machine the supervisor may come minutes later, when the
-// runner that started it is long dead.
+// Forget removes what only a runner needs of a run that is over; its output stays.
 func Forget(stem string) {
-	ends := []string{exitEnd, StepsEnd, RestartEnd}
-	if text, err := os.Readlink(stem + ClaimEnd); err == nil && text != revoked {
-		ends = append(ends, ClaimEnd)
-	}
-	for _, end := range ends {
+	for _, end := range []string{ClaimEnd, exitEnd, StepsEnd, RestartEnd} {
 		_ = os.Remove(stem + end) // what is left takes a little room
 	}
 }
