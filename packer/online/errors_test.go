@@ -14,13 +14,24 @@ func TestErrorsTold(t *testing.T) {
 	s := scheduler(t, 1, nil)
 	there := job("a", 0, 1, time.Hour)
 	submit(t, s, there)
+	_, why := s.Why("b")
 	for name, c := range map[string]struct{ err, want error }{
-		"submit":  {s.Submit(there), online.ErrDuplicate},
-		"adopt":   {s.Adopt(there, 0), online.ErrDuplicate},
-		"finish":  {s.Finish("b"), online.ErrUnknown},
-		"report":  {s.Report("b", time.Hour), online.ErrUnknown},
-		"seen":    {s.Seen("b", profile.GiB), online.ErrUnknown},
-		"reserve": {s.Reserve("b", profile.GiB), online.ErrUnknown},
+		"submit":     {s.Submit(there), online.ErrDuplicate},
+		"adopt":      {s.Adopt(there, 0), online.ErrDuplicate},
+		"change":     {s.Change(job("b", 0, 1, time.Hour)), online.ErrUnknown},
+		"finish":     {s.Finish("b"), online.ErrUnknown},
+		"withdraw":   {s.Withdraw("b"), online.ErrUnknown},
+		"return":     {s.Return("b"), online.ErrUnknown},
+		"resume":     {s.Resume("b", 0), online.ErrUnknown},
+		"hold":       {s.Hold("b"), online.ErrUnknown},
+		"release":    {s.Release("b"), online.ErrUnknown},
+		"forbid":     {s.Forbid("b", 0), online.ErrUnknown},
+		"tier":       {s.Tier("b", 1), online.ErrUnknown},
+		"report":     {s.Report("b", time.Hour), online.ErrUnknown},
+		"report end": {s.ReportEnd("b", time.Hour), online.ErrUnknown},
+		"seen":       {s.Seen("b", profile.GiB), online.ErrUnknown},
+		"reserve":    {s.Reserve("b", profile.GiB), online.ErrUnknown},
+		"why":        {why, online.ErrUnknown},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v; want %v", name, c.err, c.want)
