@@ -14,8 +14,8 @@ import (
 
 // TestClusterKilled: submit is killed again and again at any moment while it submits 40 tasks, also between a job and its
 // record, and begun again at once: each task begins once and ends once.
+// It runs by itself: what it starts would slow those beside it down, which wait for Slurm.
 func TestClusterKilled(t *testing.T) {
-	t.Parallel()
 	w := &crowd{t: t, tasks: 40, steps: 2, c: slurmtest.Start(t, slurmtest.Options{Nodes: 2, GPUs: 4, Share: "shard", Pinned: true})}
 	w.program = copied(t, w.c)
 	w.dir = filepath.Join(w.c.Dir, "killed")
