@@ -122,6 +122,7 @@ func Placements(planner *colloc.Planner, gpus []colloc.GPU, actions []Action, ta
 // placement is what starts on a GPU, beside what runs there.
 func placement(planner *colloc.Planner, g colloc.GPU, starts []Action, tasks map[string]colloc.Task) (colloc.Placement, error) {
 	residents := len(g.Residents)
+	g.Residents = slices.Clip(g.Residents) // what is appended is not the caller's
 	for _, a := range starts {
 		t, known := tasks[a.Job]
 		if !known {
@@ -132,7 +133,7 @@ func placement(planner *colloc.Planner, g colloc.GPU, starts []Action, tasks map
 		} else if _, reserved, err := planner.Memory(t); err == nil && reserved <= g.Total() { // else it wants a whole GPU
 			t.Reserved = a.Reserve // more than is predicted where it ran out, or others of its Kind were seen
 		}
-		g.Residents = append(slices.Clip(g.Residents), t)
+		g.Residents = append(g.Residents, t)
 	}
 	last := len(g.Residents) - 1
 	t, mechanism := g.Residents[last], starts[len(starts)-1].Mechanism

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,7 +44,7 @@ func (r *Runner) started(e *backlog.Entry, run int, p supervise.Process) {
 // ended records the end of a run, and what follows from it.
 func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
 	if o.Crowded {
-		r.postpone(e, run, errors.New(o.Err))
+		r.postpone(e, run, o.Err)
 		return
 	}
 	line, vague := "", false

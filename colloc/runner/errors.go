@@ -28,8 +28,8 @@ var (
 	ErrDrained = errors.New("drained with tasks left")
 )
 
-// CorruptError says that the queue file was damaged and where it is now. It is
-// ErrCorrupt. The next Open starts with an empty queue. Tasks of the old one that
+// CorruptError says that the queue file at Path was damaged, that it is at Aside now,
+// and in Err what is wrong with it. It is ErrCorrupt. The next Open starts with an empty queue. Tasks of the old one that
 // still run go on, and one that is submitted again, the same command with the same
 // ID, is taken over and not run beside itself; so is one that succeeded meanwhile.
 type CorruptError = backlog.CorruptError

@@ -114,7 +114,7 @@ func (r *Runner) launch(e *backlog.Entry) {
 		}
 		child, err := l.Start()
 		if supervise.Crowded(err) {
-			r.postpone(e, run, err)
+			r.postpone(e, run, err.Error())
 			return
 		}
 		if err != nil {
@@ -138,7 +138,7 @@ func (r *Runner) launch(e *backlog.Entry) {
 
 // postpone queues a task again whose run did not begin because this process or the host has
 // no room for another process or file: none starts before the next look.
-func (r *Runner) postpone(e *backlog.Entry, run int, err error) {
+func (r *Runner) postpone(e *backlog.Entry, run int, lacks string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Runs != run || e.State != Starting && e.State != Running {
@@ -151,7 +151,7 @@ func (r *Runner) postpone(e *backlog.Entry, run int, err error) {
 	if stop == backlog.StopKilled || stop == backlog.StopHalted {
 		r.withdraw(e, Cancelled, "killed on request before it started")
 	} else {
-		r.again(EventRetry, e, "it waits for the host: "+err.Error())
+		r.again(EventRetry, e, "it waits for the host: "+lacks)
 	}
 	_ = r.commit() // what fails is kept and tried again
 }

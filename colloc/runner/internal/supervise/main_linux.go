@@ -102,8 +102,9 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 // notStarted records that the command of a run does not start, and returns the exit code.
 func notStarted(stem string, order *Order, err error) int {
 	fmt.Fprintln(os.Stderr, "colloc: the command does not start:", err)
-	owners := isRoot() && order != nil                                                                                // limits, which others are not to wait for
-	_ = writeExit(stem, Outcome{Err: "the command does not start: " + err.Error(), Crowded: Crowded(err) && !owners}) // if not, the exit code tells
+	owners := isRoot() && order != nil // it has its owner's limits, and others are not to wait for those
+	o := Outcome{Err: "the command does not start: " + err.Error(), Crowded: Crowded(err) && !owners}
+	_ = writeExit(stem, o) // if not, the exit code tells
 	return exitNotStarted
 }
 
