@@ -49,6 +49,7 @@ type chaos struct {
 	gone    int // of them ended or were deleted by the test
 	replica [2]*kubetest.Collocd
 	start   func(i int) *kubetest.Collocd
+	lost    map[string]bool // nodes, as "gpu-1/", and cards, as "gpu-2/gpu-7", that are gone
 }
 
 // While pods come and go, collocd is killed three times, a replica takes over, a node and
@@ -115,7 +116,7 @@ func disturbed(t *testing.T, nodes int, share float64, seed uint64) (*chaos, *ku
 	program := collocd(t)
 	c := kubetest.Start(t, kubetest.Options{RBAC: true})
 	c.AddNodes(kubetest.Nodes(nodes, "gpu", a100)...)
-	x := &chaos{t: t, c: c, witness: witness{on: make(map[types.UID]string)}, rng: rand.New(rand.NewPCG(seed, 0))}
+	x := &chaos{t: t, c: c, witness: witness{on: make(map[types.UID]string)}, lost: make(map[string]bool), rng: rand.New(rand.NewPCG(seed, 0))}
 	x.kubelet = c.RunKubelet(x.see)
 	faults := c.Faults(share, seed)
 	kubeconfig := account(t, c, faults.URL)
@@ -130,7 +131,7 @@ func disturbed(t *testing.T, nodes int, share float64, seed uint64) (*chaos, *ku
 // isWhole waits until all pods that are there run and were told where, and finds none that was decided twice and the books right.
 func (x *chaos) isWhole() {
 	x.t.Helper()
-	report := settle(x.t, x.c, kubetest.Rules{}, x.made-x.gone)
+	report := x.settle()
 	x.c.Await("each task was told where it is", func() bool {
 		r, err := kubetest.Check(x.t.Context(), x.c.Client, kubetest.Rules{})
 		return err == nil && len(r.Untold) == 0
@@ -185,21 +186,8 @@ func (x *chaos) dropNode(name string) {
 	if err := x.c.Client.CoreV1().Nodes().Delete(x.t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		x.t.Fatal(err)
 	}
-	// A decision for the node may be under way: its pod can never be bound, and its
-	// owner has to make it anew.
-	x.c.Await("nobody is decided for a node that is gone", func() bool {
-		clean := true
-		for _, p := range x.pods() {
-			if strings.HasPrefix(p.Annotations[api.AnnotationGPU], name+"/") {
-				clean = false
-				now := int64(0)
-				if err := x.c.Client.CoreV1().Pods("default").Delete(x.t.Context(), p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err == nil {
-					x.gone++
-				}
-			}
-		}
-		return clean
-	})
+	x.lost[name+"/"] = true
+	x.c.Await("nobody is decided for a node that is gone", x.clear)
 }
 
 // cards says how many cards a node has; what runs on its last one, if that is gone, ends.
@@ -209,21 +197,49 @@ func (x *chaos) cards(node string, n int) {
 	if _, err := x.c.Client.CoreV1().Nodes().Patch(x.t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		x.t.Fatal(err)
 	}
+	last := fmt.Sprintf("%s/gpu-%d", node, a100.GPUs-1)
 	if n == a100.GPUs {
+		delete(x.lost, last)
 		return
 	}
-	x.c.Await("nobody is decided for a card that is gone", func() bool {
-		clean := true
-		for _, p := range x.pods() {
-			if p.Annotations[api.AnnotationGPU] == fmt.Sprintf("%s/gpu-%d", node, n) {
-				clean = false
-				if err := x.kubelet.End(x.t.Context(), &p); err == nil {
-					x.gone++
-				}
-			}
+	x.lost[last] = true
+	x.c.Await("nobody is decided for a card that is gone", x.clear)
+}
+
+// clear ends who is decided for what is gone, and reports whether nobody was. A decision may be under way
+// when a node or a card goes, so settle asks again.
+func (x *chaos) clear() bool {
+	x.t.Helper()
+	clean := true
+	for _, p := range x.pods() {
+		card := p.Annotations[api.AnnotationGPU]
+		node, _, _ := strings.Cut(card, "/")
+		var err error
+		switch {
+		case x.lost[node+"/"]: // it can never be bound: its owner has to make it anew
+			now := int64(0)
+			err = x.c.Client.CoreV1().Pods("default").Delete(x.t.Context(), p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+		case x.lost[card]:
+			err = x.kubelet.End(x.t.Context(), &p)
+		default:
+			continue
 		}
-		return clean
+		clean = false
+		if err == nil {
+			x.gone++
+		}
+	}
+	return clean
+}
+
+// settle waits until all pods that are there run, none of them on what is gone.
+func (x *chaos) settle() *kubetest.Report {
+	x.t.Helper()
+	x.c.Await("all pods run, none on what is gone", func() bool {
+		run := x.kubelet.Running("default") == x.made-x.gone // before clear: where each of them is, is known
+		return x.clear() && run
 	})
+	return settle(x.t, x.c, kubetest.Rules{}, x.made-x.gone)
 }
 
 // end lets some tasks that run come to their end.

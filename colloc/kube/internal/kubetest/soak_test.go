@@ -44,7 +44,7 @@ func TestSoak(t *testing.T) {
 		x.cards("gpu-1", 7) // who runs there, ends
 		x.create(pods - pods/2)
 		x.replica[1-lives] = x.start(1 - lives)
-		settle(t, x.c, kubetest.Rules{}, len(x.pods()))
+		x.settle()
 		x.end(pods)
 		x.cards("gpu-1", 8)
 		if err := x.c.Client.CoreV1().Pods("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
