@@ -18,8 +18,10 @@ type Ask struct {
 	apart     []term // it must not
 	spread    []spread
 	ports     []port
-	selector  nodeaffinity.RequiredNodeAffinity // for spread
 	key       string
+	// selector and tolerations say which nodes count for spread.
+	selector    nodeaffinity.RequiredNodeAffinity
+	tolerations []corev1.Toleration
 
 	at      uint64 // the version of the Index of which verdict is
 	verdict *verdict
@@ -30,7 +32,7 @@ type term struct {
 	selector   labels.Selector
 	namespaces map[string]bool // nil is all
 	topology   string
-	text       string
+	text       string // equal for equal terms
 }
 
 func (t *term) matches(a *Ask) bool {
@@ -44,6 +46,8 @@ type spread struct {
 	skew     int
 	least    int  // domains
 	any      bool // nodes that the pod's own node affinity leaves out count too
+	// untainted says that nodes with a taint that keeps the pod off do not count.
+	untainted bool
 }
 
 // port is one of the node's that a pod takes.
@@ -79,11 +83,11 @@ func Of(pod *corev1.Pod) *Ask {
 		if c := &pod.Spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == corev1.DoNotSchedule {
 			s := spreadOf(pod, c)
 			a.spread = append(a.spread, s)
-			fmt.Fprintf(&key, "|spread %s %s %d %d %v", s.topology, s.selector, s.skew, s.least, s.any)
+			fmt.Fprintf(&key, "|spread %s %s %d %d %v %v", s.topology, written(s.selector), s.skew, s.least, s.any, s.untainted)
 		}
 	}
 	if len(a.spread) > 0 {
-		a.selector = nodeaffinity.GetRequiredNodeAffinity(pod)
+		a.selector, a.tolerations = nodeaffinity.GetRequiredNodeAffinity(pod), pod.Spec.Tolerations
 	}
 	if a.ports = portsOf(pod); len(a.ports) > 0 {
 		fmt.Fprintf(&key, "|ports %v", a.ports)
@@ -120,18 +124,26 @@ func spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstraint) spread {
 		s.least = int(*c.MinDomains)
 	}
 	s.any = c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore
+	s.untainted = c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor
 	return s
 }
 
+// portsOf are the ports of the containers that run for as long as the pod: init containers end before, sidecars do not.
 func portsOf(pod *corev1.Pod) []port {
 	var all []port
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			for _, p := range list[i].Ports {
-				if p.HostPort > 0 {
-					all = append(all, portOf(&p))
-				}
+	add := func(c *corev1.Container) {
+		for i := range c.Ports {
+			if c.Ports[i].HostPort > 0 {
+				all = append(all, portOf(&c.Ports[i]))
 			}
+		}
+	}
+	for i := range pod.Spec.Containers {
+		add(&pod.Spec.Containers[i])
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(c)
 		}
 	}
 	return all
@@ -156,6 +168,9 @@ func selector(s *metav1.LabelSelector) labels.Selector {
 	return out
 }
 
+// written is a selector as text. Selectors of everybody and of nobody have the same String.
+func written(s labels.Selector) string { return fmt.Sprint(s.Empty(), " ", s) }
+
 func terms(pod *corev1.Pod, list []corev1.PodAffinityTerm) []term {
 	out := make([]term, len(list))
 	for i := range list {
@@ -170,7 +185,7 @@ func terms(pod *corev1.Pod, list []corev1.PodAffinityTerm) []term {
 		case t.NamespaceSelector != nil && len(t.NamespaceSelector.MatchLabels)+len(t.NamespaceSelector.MatchExpressions) == 0:
 			out[i].namespaces = nil
 		}
-		out[i].text = fmt.Sprint(out[i].topology, " ", out[i].selector, " ", out[i].namespaces)
+		out[i].text = fmt.Sprint(out[i].topology, " ", written(out[i].selector), " ", out[i].namespaces)
 	}
 	return out
 }

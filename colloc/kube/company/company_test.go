@@ -69,9 +69,18 @@ func port(ip string, number int32) func(*corev1.Pod) {
 	}
 }
 
+// first makes the containers of a pod its init containers.
+func first(policy *corev1.ContainerRestartPolicy) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.InitContainers, p.Spec.Containers = p.Spec.Containers, nil
+		p.Spec.InitContainers[0].RestartPolicy = policy
+	}
+}
+
 func elsewhere(p *corev1.Pod) { p.Namespace = "other" }
 
 func TestRefuses(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
 	two := func(c *corev1.TopologySpreadConstraint) { x := int32(3); c.MinDomains = &x }
 	for _, tt := range []struct {
 		name  string
@@ -105,6 +114,8 @@ func TestRefuses(t *testing.T) {
 		{"port", map[string]*corev1.Pod{"a": pod("x", port("", 80)), "b": pod("x", port("", 81))}, pod("y", port("", 80)), "bcd"},
 		{"port of another address", map[string]*corev1.Pod{"a": pod("x", port("10.0.0.1", 80))}, pod("y", port("10.0.0.2", 80)), "abcd"},
 		{"port of all addresses", map[string]*corev1.Pod{"a": pod("x", port("10.0.0.1", 80))}, pod("y", port("0.0.0.0", 80)), "bcd"},
+		{"port of what has ended before it runs", map[string]*corev1.Pod{"a": pod("x", port("", 80), first(nil))}, pod("y", port("", 80)), "abcd"},
+		{"port of a sidecar", map[string]*corev1.Pod{"a": pod("x", port("", 80), first(&always))}, pod("y", port("", 80)), "bcd"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			node, names := four()
@@ -154,6 +165,50 @@ func TestSingle(t *testing.T) {
 	} {
 		if got := company.Of(tt.pod).Single(); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A selector that is missing matches nobody, one that is empty everybody: neither may stand for the other.
+func TestNobodyIsNotEverybody(t *testing.T) {
+	with := func(s *metav1.LabelSelector) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			apart("", corev1.LabelHostname)(p)
+			p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector = s
+		}
+	}
+	nobody, everybody := company.Of(pod("x", with(nil))), company.Of(pod("x", with(&metav1.LabelSelector{})))
+	x := company.New(four())
+	if x.Key(nobody) == x.Key(everybody) {
+		t.Error("one key for a pod that is apart from nobody and one that is from everybody")
+	}
+	x.Set("1", nobody, "a")
+	x.Set("2", everybody, "b")
+	one := company.Of(pod("y"))
+	if x.Refuses(one, "a") != "" || x.Refuses(one, "b") == "" {
+		t.Errorf("beside who is apart from nobody: %q, from everybody: %q", x.Refuses(one, "a"), x.Refuses(one, "b"))
+	}
+}
+
+// A user who says that tainted nodes do not count is not kept waiting for one that nobody may use.
+func TestSpreadHonoursTaints(t *testing.T) {
+	node, names := four()
+	node("d").Spec.Taints = []corev1.Taint{{Key: "control-plane", Effect: corev1.TaintEffectNoSchedule}}
+	honour := corev1.NodeInclusionPolicyHonor
+	honours := spread(corev1.LabelHostname, func(c *corev1.TopologySpreadConstraint) { c.NodeTaintsPolicy = &honour })
+	tolerant := pod("y", honours, func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: "control-plane", Operator: corev1.TolerationOpExists}}
+	})
+	x := company.New(node, names)
+	for i, on := range []string{"a", "b", "c"} {
+		x.Set(types.UID(fmt.Sprint(i)), company.Of(pod("y")), on)
+	}
+	for what, tt := range map[string]struct {
+		pod   *corev1.Pod
+		takes bool
+	}{"honours": {pod("y", honours), true}, "tolerates": {tolerant, false}, "ignores": {pod("y", spread(corev1.LabelHostname, nil)), false}} {
+		if why := x.Refuses(company.Of(tt.pod), "a"); (why == "") != tt.takes {
+			t.Errorf("who %s is told %q", what, why)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc/kube/nodes"
 )
 
 // Index is the pods on all nodes. Make one with [New]. Not safe for concurrent use.
@@ -182,7 +184,7 @@ func (x *Index) count(a *Ask, s *spread, v *verdict) {
 		if n == nil || slices.ContainsFunc(a.spread, func(o spread) bool { _, has := n.Labels[o.topology]; return !has }) {
 			continue
 		}
-		if ok, err := a.selector.Match(n); !s.any && (err != nil || !ok) {
+		if ok, err := a.selector.Match(n); !s.any && (err != nil || !ok) || s.untainted && nodes.Taint(n, a.tolerations) != "" {
 			continue
 		}
 		value := n.Labels[s.topology]

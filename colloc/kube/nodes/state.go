@@ -81,6 +81,12 @@ func hard(t *corev1.Taint) bool {
 	return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 }
 
+// Taint is the key of the first taint of a node that keeps off a pod with these tolerations; empty is that none does.
+func Taint(node *corev1.Node, tolerations []corev1.Toleration) string {
+	t, _ := corehelpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, tolerations, hard, false)
+	return t.Key
+}
+
 // Name is the node's name.
 func (n *Node) Name() string { return n.node.Name }
 
@@ -189,8 +195,8 @@ func (n *Node) Refuses(s *Shape, used Amounts) string {
 		}
 	}
 	if !n.plain {
-		if t, found := corehelpers.FindMatchingUntoleratedTaint(klog.Background(), n.node.Spec.Taints, s.tolerations, hard, false); found {
-			return "taint " + t.Key
+		if key := Taint(n.node, s.tolerations); key != "" {
+			return "taint " + key
 		}
 	}
 	short := ""
