@@ -120,7 +120,9 @@ func used(list []counted) (u Used) {
 		case "gpuutil":
 			u.Busy = profile.Some(c.Count.value / 100)
 		case "gpumem":
-			u.Memory = profile.Some(profile.BytesOf(c.Count.value))
+			if c.Count.value < mostUsed {
+				u.Memory = profile.Some(profile.BytesOf(c.Count.value))
+			}
 		}
 	}
 	return u

@@ -78,9 +78,9 @@ func (n number) minutes() time.Duration {
 	return time.Duration(max(0, min(n.int64(), most))) * time.Minute
 }
 
-// mebibytes returns memory.
+// mebibytes returns memory, 64 PiB at most.
 func (n number) mebibytes() profile.Bytes {
-	return profile.Bytes(max(0, min(n.int64(), 1<<43))) * profile.MiB
+	return profile.Bytes(max(0, min(n.int64(), 1<<36))) * profile.MiB
 }
 
 // someMebibytes returns memory; 0 for Slurm's own numbers for none and for no end, the

@@ -7,14 +7,18 @@ import (
 	"strings"
 )
 
-// maxNodes bounds what one list of nodes may stand for.
-const maxNodes = 1 << 17
+const (
+	// maxNodes bounds what one list of nodes may stand for.
+	maxNodes = 1 << 17
+	// maxName bounds the name of one node, in bytes. Without it a short list could stand for more than any memory holds.
+	maxName = 255
+)
 
 // ExpandNodes returns the names that a list of Slurm's stands for, in its
 // order: "g[1-3,05],login" is g1, g2, g3, g05 and login. Several pairs of
 // brackets in one name multiply, the last one counts fastest. An empty list has
-// no names. It returns an error for a list that cannot be read or that stands
-// for more than 131,072 names.
+// no names. It returns an error for a list that cannot be read, that stands
+// for more than 131,072 names, or for one of more than 255 bytes.
 func ExpandNodes(list string) ([]string, error) {
 	var names []string
 	for len(list) > 0 {
@@ -81,6 +85,9 @@ func expandItem(item string) ([]string, error) {
 		if len(names)*len(numbers) > maxNodes {
 			return nil, tooManyNodes()
 		}
+		if len(names[0])+len(head)+len(numbers[0]) > maxName { // none is much longer
+			return nil, fmt.Errorf("slurm: node list: a name is longer than %d bytes", maxName)
+		}
 		var next []string
 		for _, n := range names {
 			for _, number := range numbers {
@@ -102,8 +109,8 @@ func expandRanges(ranges string) ([]string, error) {
 		}
 		first, err1 := strconv.ParseUint(low, 10, 32)
 		last, err2 := strconv.ParseUint(high, 10, 32)
-		if err1 != nil || err2 != nil || last < first {
-			return nil, fmt.Errorf("slurm: node list: %q is no range of numbers", r)
+		if err1 != nil || err2 != nil || last < first || len(low) > maxName {
+			return nil, fmt.Errorf("slurm: node list: %.99q is no range of numbers", r)
 		}
 		if len(numbers)+int(last-first) >= maxNodes {
 			return nil, tooManyNodes()

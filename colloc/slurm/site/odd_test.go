@@ -127,6 +127,7 @@ func TestUseNotMeasured(t *testing.T) {
 		step(`{"type": "mem", "name": "gpumem", "count": 7}`): {},
 		step("") + "," + large + "," + small + "," + step(""): profile.Some[profile.Bytes](300),
 		small + "," + large: profile.Some[profile.Bytes](300),
+		small + "," + step(`{"type": "gres", "name": "gpumem", "count": 1e18}`): profile.Some[profile.Bytes](100),
 	} {
 		jobs, err := ParseAccounting([]byte(`{"jobs": [{"job_id": 1, "steps": [` + steps + `]}]}`))
 		if err != nil || jobs[0].GPUMemory != want || jobs[0].GPUBusy.Or(-1) != -1 {
@@ -269,6 +270,25 @@ func TestSaid(t *testing.T) {
 		var e envelope
 		if err := json.Unmarshal([]byte(printed), &e); err != nil || e.said() != want {
 			t.Errorf("%s says %q, %v, want %q", printed, e.said(), err, want)
+		}
+	}
+}
+
+// TestMemoryOfAnySize: no number that JSON holds makes memory negative.
+func TestMemoryOfAnySize(t *testing.T) {
+	for _, mib := range []string{"8796093022208", "9007199254740992", "4398046511104"} {
+		nodes, err := ParseNodes([]byte(`{"nodes": [{"name": "g1", "real_memory": ` + mib + `}]}`))
+		if err != nil || nodes[0].Memory <= 0 {
+			t.Errorf("a node of %s MiB has %d bytes, %v", mib, nodes[0].Memory, err)
+		}
+	}
+}
+
+// TestExpandNodesBoundsNames: a short list does not stand for names without end.
+func TestExpandNodesBoundsNames(t *testing.T) {
+	for _, list := range []string{"g[" + strings.Repeat("0", 4096) + "1-9]", "g" + strings.Repeat("[1]", 4096), strings.Repeat("g", 4096)} {
+		if names, err := ExpandNodes(list); err == nil {
+			t.Errorf("%.10s...: %d names of %d bytes", list, len(names), len(names[0]))
 		}
 	}
 }

@@ -196,8 +196,10 @@ func (s *State) Miscounted() (nodes []string) {
 		}
 	}
 	for _, d := range s.Devices() {
-		n := s.Node(d.Node)
-		if d.Unclear && len(d.Jobs) == 0 && n.CPUs > 0 && n.UsedCPUs == cpus[d.Node] && !slices.Contains(nodes, d.Node) {
+		if !d.Unclear || len(d.Jobs) > 0 || slices.Contains(nodes, d.Node) {
+			continue
+		}
+		if n := s.Node(d.Node); n.CPUs > 0 && n.UsedCPUs == cpus[d.Node] {
 			nodes = append(nodes, d.Node)
 		}
 	}
@@ -206,18 +208,20 @@ func (s *State) Miscounted() (nodes []string) {
 
 // Job returns one of the jobs; nil if it is not among them.
 func (s *State) Job(id JobID) *JobInfo {
-	i := slices.IndexFunc(s.Jobs, func(j JobInfo) bool { return j.ID == id })
-	if i < 0 {
-		return nil
+	for i := range s.Jobs {
+		if s.Jobs[i].ID == id {
+			return &s.Jobs[i]
+		}
 	}
-	return &s.Jobs[i]
+	return nil
 }
 
 // Node returns one of the nodes; nil if it is not among them.
 func (s *State) Node(name string) *Node {
-	i := slices.IndexFunc(s.Nodes, func(n Node) bool { return n.Name == name })
-	if i < 0 {
-		return nil
+	for i := range s.Nodes {
+		if s.Nodes[i].Name == name {
+			return &s.Nodes[i]
+		}
 	}
-	return &s.Nodes[i]
+	return nil
 }

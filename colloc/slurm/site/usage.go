@@ -55,6 +55,9 @@ func (u *Used) Saw(most, mean, total Used, gpus int) {
 	}
 }
 
+// mostUsed is more memory than a GPU has: who counts that much counts something else.
+const mostUsed = 1 << 50
+
 // UsedOf reads the GPUs' part in a list of what a step used: gres/gpuutil=87,gres/gpumem=1234M.
 func UsedOf(list string) (u Used) {
 	for item := range strings.SplitSeq(list, ",") {
@@ -65,7 +68,7 @@ func UsedOf(list string) (u Used) {
 				u.Busy = profile.Some(v / 100)
 			}
 		case "gres/gpumem":
-			if v, ok := amount(value, 1); ok && v >= u.Memory.Or(0) && v < 1<<50 {
+			if v, ok := amount(value, 1); ok && v >= u.Memory.Or(0) && v < mostUsed {
 				u.Memory = profile.Some(v)
 			}
 		}
