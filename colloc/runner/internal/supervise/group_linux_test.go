@@ -201,6 +201,13 @@ func TestGroupOfRun(t *testing.T) {
 	if !o.OK() || !strings.Contains(text, "0::/"+filepath.Base(string(outer))+"/"+groupPrefix) {
 		t.Errorf("%+v, the command was in %q", o, text)
 	}
+	l, s = start(t, Launch{Key: "key", Argv: []string{"/no/such/program"}, Order: order()})
+	if o, text := l.wait(t, s); o.Err == "" {
+		t.Errorf("%+v, %q, want that it does not start", o, text)
+	}
+	if _, dirs := outer.members(); len(dirs) != 1 {
+		t.Errorf("groups %q of what did not start stay", dirs[1:])
+	}
 	stem := filepath.Join(t.TempDir(), "000002.1")
 	c := Claim{Process: Process{PID: 1 << 29, Start: 7}}
 	if err := claim(stem, c.String()); err != nil {

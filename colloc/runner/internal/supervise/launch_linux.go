@@ -186,8 +186,12 @@ func roomless(stem string) bool {
 }
 
 // Reap ends the zombie of a supervisor that an earlier Runner of this process
-// started.
-func Reap(p Process) { _, _ = syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
+// started. Who has its number now is left alone.
+func Reap(p Process) {
+	if now, err := Find(p.PID); err == nil && now == p {
+		_, _ = syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil)
+	}
+}
 
 // supervisorOutcome makes do with the supervisor's own exit code, where it could
 // leave no record, as on a full disk.

@@ -450,17 +450,28 @@ func TestOrderedTells(t *testing.T) {
 	}
 }
 
-// TestReap ends the zombie of a child that nobody waited for.
+// TestReap ends the zombie of a child that nobody waited for, and no other: not that of a process that has its number
+// now, and not, of a run that nobody claimed, whatever child there is.
 func TestReap(t *testing.T) {
-	child, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
+	child := exec.Command("/bin/true") // in the group of this process, unlike a supervisor
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { fields, err := readStat(child.Process.Pid); return err == nil && fields[statState] == "Z" })
+	p, err := Find(child.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, func() bool { fields, err := readStat(child.Pid); return err == nil && fields[statState] == "Z" })
-	Reap(Process{PID: child.Pid})
-	if fields, err := readStat(child.Pid); err == nil && fields[statParent] == strconv.Itoa(os.Getpid()) {
-		t.Errorf("process %d is there in state %s", child.Pid, fields[statState])
+	Reap(Process{})
+	Reap(Process{PID: p.PID, Start: p.Start + 1})
+	if _, err := Find(p.PID); err != nil {
+		t.Errorf("a child of somebody else is gone: %v", err)
 	}
+	Reap(p)
+	if fields, err := readStat(p.PID); err == nil && fields[statParent] == strconv.Itoa(os.Getpid()) {
+		t.Errorf("process %d is there in state %s", p.PID, fields[statState])
+	}
+	_ = child.Wait() // it is gone
 }
 
 // TestLookPath finds programs as a shell in the folder does.

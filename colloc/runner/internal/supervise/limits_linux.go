@@ -1,9 +1,9 @@
 package supervise
 
 import (
-	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,17 +23,30 @@ func LimitsOf(pid string, uid int) (map[string][2]int64, error) {
 	if uid < 0 {
 		return limits, nil
 	}
-	status, err := os.ReadFile("/proc/" + pid + "/status") // after the limits: whose they were
+	users, err := usersOf(pid) // after the limits: whose they were
 	if err != nil {
 		return nil, err
 	}
-	_, line, _ := bytes.Cut(status, []byte("\nUid:"))
-	line, _, _ = bytes.Cut(line, []byte("\n"))
-	const ids = 4 // real, effective, saved, of files
-	if want := strings.Repeat(fmt.Sprintf(" %d", uid), ids)[1:]; strings.Join(strings.Fields(string(line)), " ") != want {
+	if slices.ContainsFunc(users, func(u string) bool { return u != strconv.Itoa(uid) }) {
 		return nil, fmt.Errorf("process %s is not user %d's alone", pid, uid)
 	}
 	return limits, nil
+}
+
+// usersOf are the four user ids of a process: real, effective, saved, and that of files.
+func usersOf(pid string) ([]string, error) {
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		return nil, err
+	}
+	_, line, _ := strings.Cut(string(status), "\nUid:")
+	line, _, _ = strings.Cut(line, "\n")
+	const ids = 4
+	users := strings.Fields(line)
+	if len(users) != ids {
+		return nil, fmt.Errorf("/proc/%s/status does not tell whose it is", pid)
+	}
+	return users, nil
 }
 
 // parseLimits reads what the kernel writes of a process's limits.
@@ -45,10 +58,10 @@ func parseLimits(text string) (map[string][2]int64, error) {
 	} {
 		_, line, found := strings.Cut(text, "\n"+title+" ")
 		words := strings.Fields(line)
-		if !found || len(words) < len(limits[name]) {
+		var limit [2]int64
+		if !found || len(words) < len(limit) {
 			return nil, fmt.Errorf("it tells no %q", title)
 		}
-		var limit [2]int64
 		for i := range limit {
 			if words[i] == "unlimited" {
 				limit[i] = -1

@@ -67,6 +67,7 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	in := groupOf("self").child(groupName(stem, mine))
 	child, err := begin(&in, order, env, path, argv)
 	if err != nil {
+		in.end()
 		return notStarted(stem, order, err)
 	}
 	began := time.Now() //nolint:forbidigo // what it measures is another process

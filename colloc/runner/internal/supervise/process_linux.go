@@ -153,29 +153,50 @@ func (p Process) AwaitEnd() {
 	}
 }
 
+// seat is the session of a process and the user who started it. A session alone is no run's: root's shell and what it
+// started as a user are in one.
+type seat struct{ session, user string }
+
+func seatOf(pid int) (seat, error) {
+	fields, err := readStat(pid)
+	if err != nil {
+		return seat{}, err
+	}
+	users, err := usersOf(strconv.Itoa(pid))
+	if err != nil {
+		return seat{}, err
+	}
+	return seat{fields[statSession], users[0]}, nil
+}
+
 // KillRest kills what is left of a run whose supervisor is gone: the processes that
-// have its mark in their environment, wherever they went, those that share a session
+// have its mark in their environment, wherever they went, those of the same user that share a session
 // with one, and its control group if it has one. Others may have got the numbers that
 // the run had; what cannot be shown to be its is left alone. It waits for what it
 // killed, and for what is ending.
 func KillRest(stem string) {
 	name, value, _ := strings.Cut(Mark(stem), "=")
-	sessions := make(map[string]bool)
+	seats := make(map[seat]bool)
+	own, _ := seatOf(os.Getpid())
 	var ending, marked []int
-	for _, pid := range processes() {
-		if Variable(pid, name) != value {
-			if isEnding(pid) { // who knows whose it was
+	for scan, left := 0, processes(); len(left) > 0 && scan < maxScans; scan++ {
+		var starting []int
+		for _, pid := range left {
+			switch got, soon := variable(pid, name); {
+			case soon:
+				starting = append(starting, pid)
+			case got == value:
+				marked = append(marked, pid)
+				if s, err := seatOf(pid); err == nil && s.session != own.session { // whoever called us with that environment is no task
+					seats[s] = true
+				}
+			case isEnding(pid): // who knows whose it was
 				ending = append(ending, pid)
 			}
-			continue
 		}
-		marked = append(marked, pid)
-		if fields, err := readStat(pid); err == nil {
-			sessions[fields[statSession]] = true
+		if left = starting; len(left) > 0 {
+			time.Sleep(time.Millisecond) //nolint:forbidigo // what it waits for is the kernel
 		}
-	}
-	if fields, err := readStat(os.Getpid()); err == nil {
-		delete(sessions, fields[statSession]) // whoever called us with that environment is no task
 	}
 	endGroup(stem, marked)
 	killed := make(map[int]bool)
@@ -183,7 +204,7 @@ func KillRest(stem string) {
 		before := len(killed)
 		for _, pid := range processes() {
 			held, _ := os.FindProcess(pid) // never fails here
-			if fields, err := readStat(pid); err == nil && sessions[fields[statSession]] && !killed[pid] {
+			if s, err := seatOf(pid); err == nil && seats[s] && !killed[pid] {
 				_ = held.Signal(syscall.SIGKILL) // it may have ended
 				killed[pid] = true
 			}
@@ -325,14 +346,20 @@ func signalName(number int) string { return syscall.Signal(number).String() }
 // is none, or no such process of this user. Where a process is about to become another
 // program, which takes the kernel a moment, it waits for that.
 func Variable(pid int, name string) string {
-	var env []byte
 	for range maxScans {
-		var err error
-		env, err = os.ReadFile(folderOf(pid) + "/environ")
-		if err != nil || len(env) > 0 || !isStarting(pid) { // what cannot be read has no settings
-			break
+		if value, soon := variable(pid, name); !soon {
+			return value
 		}
 		time.Sleep(time.Millisecond) //nolint:forbidigo // what it waits for is the kernel
+	}
+	return ""
+}
+
+// variable is Variable without the wait; soon says that there may be something in a moment.
+func variable(pid int, name string) (value string, soon bool) {
+	env, err := os.ReadFile(folderOf(pid) + "/environ")
+	if err == nil && len(env) == 0 && isStarting(pid) {
+		return "", true
 	}
 	if len(env) == 0 { // its first thread may have ended before the others
 		for _, dir := range threads(pid) {
@@ -343,10 +370,10 @@ func Variable(pid int, name string) string {
 	}
 	for v := range strings.SplitSeq(string(env), "\x00") {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
-			return value
+			return value, false
 		}
 	}
-	return ""
+	return "", false
 }
 
 // ThisSpace is where this process runs.

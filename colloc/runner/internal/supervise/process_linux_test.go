@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"os"
@@ -278,6 +279,29 @@ func TestKillRestSpares(t *testing.T) {
 	}
 	_ = c.Process.Kill()
 	_ = c.Wait() // it was killed
+}
+
+// TestKillRestOfUser: who writes the mark of a run into his environment does not so have others killed in whose session he
+// is, as where they became him.
+func TestKillRestOfUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // nobody else's process can be started, nor killed
+	}
+	stem := filepath.Join(t.TempDir(), "000001.1")
+	script := fmt.Sprintf("chroot --userspec=%[1]d:%[1]d / env %[2]s sleep 1000 & wait; exec sleep 1000", nobody, Mark(stem))
+	root := sleeper(t, []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, script)
+	await(t, func() bool {
+		p, ok := ChildOf(root.Process.Pid)
+		return ok && Variable(p.PID, ProgressVariable) != "" && isSleep(p.PID)
+	})
+	user, _ := ChildOf(root.Process.Pid)
+	KillRest(stem)
+	if user.Alive() {
+		t.Error("the process with the mark lives")
+	}
+	if p, err := Find(root.Process.Pid); err != nil || !p.Alive() {
+		t.Errorf("root's was killed: %v", err)
+	}
 }
 
 // TestKillRestWaits: what is left of a run has ended when KillRest returns, also where that
