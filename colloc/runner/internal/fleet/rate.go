@@ -68,9 +68,20 @@ type unit int
 // rates are those of one task, by unit; 0 is not known.
 type rates [units]float64
 
+// mostProfiles is of how many profiles rates are kept: a runner lives for months, and many a task brings a profile of its own.
+const mostProfiles = 1 << 12
+
 // solo are the rates of tasks that had a GPU to themselves, by profile, and by
 // entry.
 type solo struct {
 	byProfile map[*profile.Profile]rates
 	byEntry   map[*backlog.Entry]rates
+}
+
+// keep notes the rates of a profile. Where there are too many all others are forgotten, and measured again.
+func (s *solo) keep(p *profile.Profile, r rates) {
+	if len(s.byProfile) >= mostProfiles {
+		clear(s.byProfile)
+	}
+	s.byProfile[p] = r
 }

@@ -85,7 +85,7 @@ func (f *Fleet) learnSolo(e *backlog.Entry, v rate) {
 	if e.Profile != nil {
 		kind := f.solo.byProfile[e.Profile]
 		kind[v.unit] = v.value
-		f.solo.byProfile[e.Profile] = kind
+		f.solo.keep(e.Profile, kind)
 	}
 }
 
@@ -131,7 +131,7 @@ func (f *Fleet) Forget(e *backlog.Entry) { delete(f.solo.byEntry, e) }
 // Describe lets what was measured of a task alone count for all tasks of its profile.
 func (f *Fleet) Describe(e *backlog.Entry) {
 	if alone, ok := f.solo.byEntry[e]; ok && e.Profile != nil {
-		f.solo.byProfile[e.Profile] = alone
+		f.solo.keep(e.Profile, alone)
 	}
 }
 

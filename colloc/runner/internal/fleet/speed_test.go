@@ -115,3 +115,19 @@ func TestEpochs(t *testing.T) {
 		})
 	}
 }
+
+// TestRatesOfMany: a runner that has had tasks for months keeps the rates of the last profiles, and those that it adds count.
+func TestRatesOfMany(t *testing.T) {
+	f, err := New(Config{}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 * mostProfiles {
+		e := &backlog.Entry{Profile: &profile.Profile{}}
+		f.learnSolo(e, rate{value: 2})
+		f.Forget(e)
+		if n := len(f.solo.byProfile); n > mostProfiles || f.soloRate(e, steps) != 2 {
+			t.Fatalf("after %d: the rates of %d profiles, and the last is %v", i+1, n, f.soloRate(e, steps))
+		}
+	}
+}
