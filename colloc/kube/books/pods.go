@@ -22,6 +22,27 @@ import (
 func (b *Books) SetPod(pod *corev1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.set(pod)
+}
+
+// Update is SetPod for a pod that was asked for, where no watch told of it. It is nothing for a pod that the books do not
+// have: that one may be gone since, which a watch tells only once.
+func (b *Books) Update(pod *corev1.Pod) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cluster.Tasks[pod.UID] != nil {
+		b.set(pod)
+	}
+}
+
+// Has reports whether the books have a pod of ours.
+func (b *Books) Has(uid types.UID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cluster.Tasks[uid] != nil
+}
+
+func (b *Books) set(pod *corev1.Pod) {
 	e := b.cluster.Tasks[pod.UID]
 	if !pods.Ours(pod) {
 		if e != nil && !older(pod, e.Pod) { // it lost its label before anything was decided

@@ -109,11 +109,13 @@ func (c *Controller) Reread(ctx context.Context) error {
 		}
 		for i := range list.Items {
 			pod := pods.Trim(&list.Items[i])
-			if _, old := known[pod.UID]; !old {
+			if _, old := known[pod.UID]; old {
+				c.config.Books.Update(pod)
+			} else {
 				fresh = append(fresh, pod)
+				c.config.Books.SetPod(pod)
 			}
 			known[pod.UID] = true
-			c.config.Books.SetPod(pod)
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			break
@@ -124,7 +126,7 @@ func (c *Controller) Reread(ctx context.Context) error {
 			continue
 		}
 		if now, err := c.get(ctx, pod); err == nil { // it lost its label, and may hold a card
-			c.config.Books.SetPod(now)
+			c.config.Books.Update(now)
 		} else if gone(err) {
 			c.config.Books.DropPod(pod.UID)
 		}

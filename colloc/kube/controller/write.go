@@ -23,7 +23,7 @@ func (c *Controller) bind(ctx context.Context, d *books.Decision) {
 		c.config.Log.Error("finish", "pod", d.Pod.Namespace+"/"+d.Pod.Name, "err", err)
 	}
 	if outcome == books.Refused && pod != nil {
-		c.config.Books.SetPod(pod) // somebody else may have decided
+		c.config.Books.Update(pod) // somebody else may have decided
 	}
 	if outcome != books.Written {
 		c.config.Log.Warn("not written", "pod", d.Pod.Namespace+"/"+d.Pod.Name, "gpu", d.At.GPU(), "unclear", outcome == books.Unclear)
@@ -136,7 +136,7 @@ func (c *Controller) ask(ctx context.Context, pod *corev1.Pod) {
 		c.wrote(err)
 		return
 	}
-	c.config.Books.SetPod(now)
+	c.config.Books.Update(now)
 	if phase, _ := pods.PhaseOf(now); phase == pods.Waiting || phase == pods.Held {
 		if err := c.config.Books.Finish(pod.UID, books.Refused, now); err != nil && !errors.Is(err, books.ErrNotWriting) {
 			c.config.Log.Error("finish", "pod", pod.Namespace+"/"+pod.Name, "err", err)
