@@ -79,7 +79,7 @@ type Controller struct {
 	retries sync.Map           // UID of a pod to the retry of its claim
 	broken  map[types.UID]bool // pods that were told that their gang lacks others
 	filled  atomic.Bool        // the caches have all there is
-	stepped atomic.Int64       // when the last step ended, in ns of Unix; 0 while this replica does not decide
+	stepped atomic.Int64       // when the last step ended or the last write began, in ns of Unix; 0 while this replica does not decide
 }
 
 // New returns a Controller.
@@ -118,7 +118,7 @@ func pause(ctx context.Context, n int) {
 // Ready reports whether it knows all that there is, so that it could decide.
 func (c *Controller) Ready() bool { return c.filled.Load() }
 
-// Idle is for how long it has not come to the end of a step; 0 while another replica
+// Idle is for how long it has neither come to the end of a step nor begun a write; 0 while another replica
 // decides.
 func (c *Controller) Idle() time.Duration {
 	at := c.stepped.Load()
@@ -136,11 +136,24 @@ func (c *Controller) Wake() {
 	}
 }
 
-// start writes in the background once a slot is free.
-func (c *Controller) start(write func()) {
-	c.slots <- struct{}{} // every write gives its slot back
+// start writes for a pod in the background once a slot is free.
+func (c *Controller) start(uid types.UID, write func()) {
+	c.slots <- struct{}{}                // every write gives its slot back
+	if at := c.stepped.Load(); at != 0 { // a slot that came free is progress, however long the step
+		c.stepped.CompareAndSwap(at, c.config.Now().UnixNano())
+	}
 	c.writes.Go(func() {
 		defer func() { <-c.slots }()
 		write()
+		if !c.config.Books.Has(uid) { // its end was told meanwhile, or the pod has ended
+			c.forget(uid)
+		}
 	})
+}
+
+// forget drops what is noted of a pod.
+func (c *Controller) forget(uid types.UID) {
+	c.said.Delete(uid)
+	c.claimed.Delete(uid)
+	c.retries.Delete(uid)
 }

@@ -158,15 +158,15 @@ func (c *Controller) step(ctx context.Context) error {
 		}
 		c.count(&r, c.config.Now().Sub(start))
 		for i := range r.Decisions {
-			c.start(func() { c.bind(ctx, &r.Decisions[i]) })
+			c.start(r.Decisions[i].Pod.UID, func() { c.bind(ctx, &r.Decisions[i]) })
 		}
 		for i := range r.Refusals {
 			if c.news(r.Refusals[i].Pod, r.Refusals[i].Reason) {
-				c.start(func() { c.refuse(ctx, &r.Refusals[i]) })
+				c.start(r.Refusals[i].Pod.UID, func() { c.refuse(ctx, &r.Refusals[i]) })
 			}
 		}
 		for i := range r.Preemptions {
-			c.start(func() { c.preempt(ctx, &r.Preemptions[i]) })
+			c.start(r.Preemptions[i].For.UID, func() { c.preempt(ctx, &r.Preemptions[i]) })
 		}
 		more = r.More
 	}
@@ -196,7 +196,7 @@ func (c *Controller) mend(ctx context.Context) {
 	c.lament()
 	for _, r := range c.config.Books.Unsaid() {
 		if c.news(r.Pod, r.Reason) {
-			c.start(func() { c.say(ctx, r.Pod, pods.Condition(r.Reason == books.Placed, r.Reason, r.Text)) })
+			c.start(r.Pod.UID, func() { c.say(ctx, r.Pod, pods.Condition(r.Reason == books.Placed, r.Reason, r.Text)) })
 		}
 	}
 }
@@ -221,7 +221,7 @@ func (c *Controller) once(uid types.UID, do func()) {
 	if _, under := c.under.LoadOrStore(uid, true); under {
 		return
 	}
-	c.start(func() {
+	c.start(uid, func() {
 		defer c.under.Delete(uid)
 		do()
 	})

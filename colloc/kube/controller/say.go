@@ -14,7 +14,7 @@ import (
 	"example.com/colloc/colloc/kube/pods"
 )
 
-// news reports whether a reason is not the one that the pod was told last.
+// news notes a reason that a pod is to be told, and reports whether it is not the one that it was told last.
 func (c *Controller) news(pod *corev1.Pod, reason string) bool {
 	last, told := c.said.Load(pod.UID)
 	if !told {
@@ -22,8 +22,11 @@ func (c *Controller) news(pod *corev1.Pod, reason string) bool {
 			last = said.Reason
 		}
 	}
+	if last == reason {
+		return false
+	}
 	c.said.Store(pod.UID, reason)
-	return last != reason
+	return true
 }
 
 // refuse says why a pod waits.

@@ -96,8 +96,6 @@ func unchanged(before, obj any) bool {
 
 // dropPod takes in that a pod is gone.
 func (c *Controller) dropPod(pod *corev1.Pod) {
-	c.config.Books.DropPod(pod.UID)
-	c.said.Delete(pod.UID)
-	c.claimed.Delete(pod.UID)
-	c.retries.Delete(pod.UID)
+	c.config.Books.DropPod(pod.UID) // first: see start
+	c.forget(pod.UID)
 }
