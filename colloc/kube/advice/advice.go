@@ -90,7 +90,7 @@ func share(mean, now profile.Opt[float64]) profile.Opt[float64] {
 }
 
 // tasks makes tasks of the pods of which enough was seen, and drops the others.
-func tasks(list []holder, saw map[prom.Name]*prom.Holder, c *Config, r *Report) ([]holder, error) {
+func tasks(list []holder, saw map[prom.Name]*profile.Sample, c *Config, r *Report) ([]holder, error) {
 	var kept []holder
 	for _, h := range list {
 		of := saw[name(h.pod)]
@@ -98,18 +98,18 @@ func tasks(list []holder, saw map[prom.Name]*prom.Holder, c *Config, r *Report) 
 		case of == nil:
 			r.leave(unseen)
 			continue
-		case of.Sample.MemUsed.Or(0) <= 0 || of.Sample.GPUBusy.IsZero() && of.Sample.SMActive.IsZero():
+		case of.MemUsed.Or(0) <= 0 || of.GPUBusy.IsZero() && of.SMActive.IsZero():
 			r.leave(unmeasured)
 			continue
 		}
-		p, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{Samples: []profile.Sample{of.Sample}}, h.gpu.Model)
+		p, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{Samples: []profile.Sample{*of}}, h.gpu.Model)
 		if err != nil {
 			return nil, fmt.Errorf("advice: pod %s: what was seen of it: %w", name(h.pod), err)
 		}
 		bare := h.pod.DeepCopy()
 		bare.Spec.Priority = nil
 		h.task, _ = pods.Task(bare, &api.Demand{}, pods.Known{Profile: &p}, c.Tenancy)
-		h.task.ID, h.task.Kind, h.seen = name(h.pod), "", of
+		h.task.ID, h.task.Kind = name(h.pod), ""
 		kept = append(kept, h)
 	}
 	return kept, nil

@@ -30,7 +30,6 @@ type holder struct {
 	pod  *corev1.Pod
 	gpu  colloc.GPU
 	task colloc.Task
-	seen *prom.Holder
 }
 
 // pageSize is how many pods are read in one request.

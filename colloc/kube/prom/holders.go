@@ -9,41 +9,29 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Holder is what DCGM saw of the GPU of a pod.
-type Holder struct {
-	// GPUs is how many it was seen on.
-	GPUs int
-	// Sample are the means of the time, and of memory the most, on any of them.
-	Sample profile.Sample
-}
-
 // Name is the namespace and the name of a pod, with a slash between.
 type Name = string
 
 // Holders are the pods that dcgm-exporter names beside a GPU that they have, with what it saw of each in
-// the time until now. With the device plugin that is its default. It asks one question for each counter.
-func (p *Server) Holders(ctx context.Context, within time.Duration) (map[Name]*Holder, error) {
-	all := map[Name]*Holder{}
+// the time until now: the means, and of memory the most, on any of its GPUs. With the device plugin it names them by
+// default. It asks one question for each counter.
+func (p *Server) Holders(ctx context.Context, within time.Duration) (map[Name]*profile.Sample, error) {
+	all := map[Name]*profile.Sample{}
 	for _, c := range counters() {
 		query := fmt.Sprintf("%[1]s(%[2]s[%[4]ds]) or %[1]s(%[3]s[%[4]ds])", cmp.Or(c.over, "avg_over_time"), c.name, c.later, int(within.Seconds()))
 		points, err := p.Ask(ctx, query)
 		if err != nil {
 			return nil, err
 		}
-		gpus := map[Name]int{}
 		for i := range points {
 			name := points[i].holder()
 			if name == "" || points[i].Value < 0 {
 				continue
 			}
-			h := all[name]
-			if h == nil {
-				h = &Holder{Sample: profile.Sample{Window: within}}
-				all[name] = h
+			if all[name] == nil {
+				all[name] = &profile.Sample{Window: within}
 			}
-			gpus[name]++
-			h.GPUs = max(h.GPUs, gpus[name])
-			c.note(&h.Sample, points[i].Value)
+			c.note(all[name], points[i].Value)
 		}
 	}
 	return all, nil

@@ -59,13 +59,9 @@ func (p *Server) Ask(ctx context.Context, query string) ([]Point, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	a, err := p.get(ctx, query)
+	points, err := p.get(ctx, query)
 	if err != nil {
-		return nil, fmt.Errorf("prometheus: query %q: %w", query, err)
-	}
-	points, err := a.points()
-	if err != nil {
-		return nil, fmt.Errorf("prometheus: query %q: %w", query, err)
+		return nil, fmt.Errorf("prometheus: query %.500q: %w", query, err)
 	}
 	return points, nil
 }
@@ -80,12 +76,12 @@ func (p *Server) One(ctx context.Context, query string) (profile.Opt[float64], e
 	case len(points) == 0:
 		return profile.Opt[float64]{}, nil
 	case len(points) > 1:
-		return profile.Opt[float64]{}, fmt.Errorf("prometheus: query %q has %d answers, want one: sum or average them", query, len(points))
+		return profile.Opt[float64]{}, fmt.Errorf("prometheus: query %.500q has %d answers, want one: sum or average them", query, len(points))
 	}
 	return profile.Some(points[0].Value), nil
 }
 
-func (p *Server) get(ctx context.Context, query string) (*answer, error) {
+func (p *Server) get(ctx context.Context, query string) ([]Point, error) {
 	address, err := url.Parse(p.URL)
 	if err != nil {
 		return nil, err
@@ -112,14 +108,14 @@ func (p *Server) get(ctx context.Context, query string) (*answer, error) {
 	if len(text) > maxAnswer {
 		return nil, fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
 	}
-	a := &answer{}
-	if err := json.Unmarshal(text, a); err != nil || response.StatusCode != http.StatusOK && a.Error == "" {
+	var a answer
+	if err := json.Unmarshal(text, &a); err != nil || response.StatusCode != http.StatusOK && a.Error == "" {
 		return nil, fmt.Errorf("the server answered %s: %.200q", response.Status, text)
 	}
 	if a.Status != "success" {
-		return nil, errors.New(a.Error)
+		return nil, fmt.Errorf("%.500s", a.Error)
 	}
-	return a, nil
+	return a.points()
 }
 
 func (a *answer) points() ([]Point, error) {
@@ -140,14 +136,14 @@ func (a *answer) points() ([]Point, error) {
 		}
 		all = append(all, one)
 	default:
-		return nil, fmt.Errorf("it is a %s, want a vector or a scalar", a.Data.ResultType)
+		return nil, fmt.Errorf("it is a %.100s, want a vector or a scalar", a.Data.ResultType)
 	}
 	var points []Point
 	for _, s := range all {
 		text, ok := s.Value[1].(string)
 		x, err := strconv.ParseFloat(text, 64)
 		if !ok || err != nil {
-			return nil, fmt.Errorf("value %v is no number", s.Value[1])
+			return nil, fmt.Errorf("value %.100s is no number", fmt.Sprint(s.Value[1]))
 		}
 		if !math.IsNaN(x) && !math.IsInf(x, 0) {
 			points = append(points, Point{s.Metric, x})

@@ -52,6 +52,16 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// A server that answers with an error as long as an answer may be does not fill the log with it.
+func TestLongError(t *testing.T) {
+	for _, code := range []int{200, 500} {
+		_, err := server(t, code, `{"status":"error","error":"`+strings.Repeat("x", 1<<20)+`"}`).Ask(t.Context(), strings.Repeat("y", 1<<14))
+		if n := len(fmt.Sprint(err)); err == nil || n > 2000 {
+			t.Errorf("status %d: an error of %d bytes", code, n)
+		}
+	}
+}
+
 func TestOne(t *testing.T) {
 	two := `{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"1"]},{"value":[1,"2"]}]}}`
 	if x, err := server(t, 200, two).One(t.Context(), "up"); err == nil || !strings.Contains(err.Error(), "2 answers") {
