@@ -87,6 +87,9 @@ func TestKinds(t *testing.T) {
 	if j := g.running(t, ids[1]); !slices.Equal(j.Beside, ids[:1]) || j.Reserved > 4*profile.GiB || j.Predicted.IsZero() {
 		t.Errorf("the second job is %+v, want it beside the first", j)
 	}
+	if j := g.running(t, ids[0]); !slices.Equal(j.Beside, ids[1:]) || !j.Predicted.IsZero() {
+		t.Errorf("the first job is %+v, want it beside the second, and nothing foretold of that", j)
+	}
 	tick := time.NewTicker(5 * time.Millisecond) // a daemon that is killed has written it
 	defer tick.Stop()
 	for end := time.Now().Add(5 * time.Minute); ; <-tick.C {

@@ -73,8 +73,12 @@ func (v *viewer) job(r *runner.Record) api.Job {
 	default:
 		for _, id := range r.Devices() {
 			for _, other := range v.beside[id] {
-				if other != t.ID && !slices.Contains(j.Beside, other) {
-					j.Beside = append(j.Beside, other)
+				if other == t.ID || slices.Contains(j.Beside, other) {
+					continue
+				}
+				j.Beside = append(j.Beside, other)
+				if o, ok := v.s.runner.Record(other); ok && o.Started.After(r.Started) {
+					j.Predicted = profile.Opt[float64]{} // that was for those who were there before
 				}
 			}
 		}

@@ -48,7 +48,7 @@ type Job struct {
 	Reserved profile.Bytes              `json:"reserved,omitempty"`
 	Peak     profile.Opt[profile.Bytes] `json:"peak,omitzero"`
 	// Mechanism is how it shares. Predicted and Speed are its speed beside others as a
-	// fraction of that alone: as foretold when it started, and as measured.
+	// fraction of that alone: as foretold when it started, as long as nobody came later, and as measured.
 	Mechanism profile.Mechanism    `json:"mechanism"`
 	Predicted profile.Opt[float64] `json:"predicted,omitzero"`
 	Speed     profile.Opt[float64] `json:"speed,omitzero"`

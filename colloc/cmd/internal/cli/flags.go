@@ -87,7 +87,24 @@ func Parse(flags *flag.FlagSet, args []string, w io.Writer, before, after string
 		fmt.Fprint(w, after)
 		return err
 	case err != nil:
-		return Usage("%w; see -h", err)
+		return Usage("%w; see -h", wanted(flags, err))
 	}
 	return nil
+}
+
+// wanted is an error of package flag, with what the flag takes where that says "parse error" and no more.
+func wanted(flags *flag.FlagSet, err error) error {
+	text, bare := strings.CutSuffix(err.Error(), "parse error")
+	_, name, named := strings.Cut(text[strings.LastIndex(text, " for flag -")+1:], "-")
+	f := flags.Lookup(strings.TrimSuffix(name, ": "))
+	if !bare || !named || f == nil {
+		return err
+	}
+	want := "a number"
+	if value, ok := f.Value.(flag.Getter); ok {
+		if _, ok := value.Get().(time.Duration); ok {
+			want = "a time with its unit, such as 90s or 2h"
+		}
+	}
+	return errors.New(text + "want " + want)
 }

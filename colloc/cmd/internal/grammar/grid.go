@@ -73,9 +73,6 @@ func (g *Grid) Jobs() ([]Job, error) {
 
 // check finds what is wrong with the whole.
 func (g *Grid) check() error {
-	if g.Repeats < 0 || g.Repeats > MaxTasks {
-		return fmt.Errorf("-n %d: want 0 to %d", g.Repeats, MaxTasks)
-	}
 	names := make(map[string]bool)
 	for _, t := range g.Templates {
 		for _, w := range t.Words {

@@ -3,14 +3,21 @@ package grammar
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
 // Flags adds -n, -p and -f, which say with a command which tasks there are. begin is called
 // before each parameter; nil is nobody.
 func (g *Grid) Flags(f *flag.FlagSet, begin func()) {
-	f.IntVar(&g.Repeats, "n", 0, "each task `N` times; {} is 0 to N-1")
+	f.Func("n", "each task `N` times; {} is 0 to N-1", func(s string) (err error) {
+		if g.Repeats, err = strconv.Atoi(s); err != nil || g.Repeats < 1 || g.Repeats > MaxTasks {
+			return fmt.Errorf("want 1 to %d", MaxTasks)
+		}
+		return nil
+	})
 	f.Func("p", "a parameter `NAME=LIST`; {NAME} is each value in turn", func(s string) error {
 		p, err := ParseParam(s)
 		if begin != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/slurm/script"
@@ -112,6 +113,11 @@ func (p *program) open(in input) (*desk, error) {
 	if d.record, err = files.Load(*in.submitted, readRecord, func() (*record, error) { return &record{}, nil }); err != nil {
 		return nil, err
 	}
+	of, mine := d.record.Sweep, filepath.Base(*in.path)
+	if of != "" && of != mine {
+		return nil, cli.Usage("%s tells of the tasks of %s, and those of %s may have the same names: move %[3]s to a folder of its own, or give it another -record and \"log_dir\"", *in.submitted, of, mine)
+	}
+	d.record.Sweep = mine
 	d.lane = len(d.record.tasks())
 	c := colloc.Config{MaxSet: d.sweep.Most}
 	d.planner, err = files.Load(d.models(), func(r io.Reader) (*colloc.Planner, error) { return colloc.Load(r, c) }, func() (*colloc.Planner, error) { return colloc.New(c) })

@@ -15,7 +15,9 @@ import (
 
 // record is what was submitted and predicted.
 type record struct {
-	Sets []set `json:"sets"`
+	// Sweep is the name of the file whose tasks these are; empty where an earlier version wrote it.
+	Sweep string `json:"sweep,omitempty"`
+	Sets  []set  `json:"sets"`
 }
 
 // set is the tasks that share one GPU.

@@ -2,6 +2,7 @@ package station
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
@@ -15,8 +16,10 @@ func (p *program) account(ctx context.Context, args []string) error {
 	f := p.set()
 	day := func(to *time.Time) func(string) error {
 		return func(s string) (err error) {
-			*to, err = time.ParseInLocation(time.DateOnly, s, time.Local)
-			return err
+			if *to, err = time.ParseInLocation(time.DateOnly, s, time.Local); err != nil {
+				return errors.New("want a date, such as 2026-03-14")
+			}
+			return nil
 		}
 	}
 	f.Func("from", "count from the beginning of `DATE`, as 2026-03-14; without it, from the beginning of the history", day(&from))

@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 		{"submit -share maybe -- true", 2, `"maybe"`},
 		{"submit -slowdown nan -- true", 2, "-slowdown NaN"},
 		{"submit -slowdown inf -- true", 2, "-slowdown +Inf"},
-		{"submit -n -1 -- true", 2, "-n -1"},
+		{"submit -n -1 -- true", 2, "for flag -n: want 1 to 100000"},
 		{"submit -- no-such-program", 2, "does not exist"},
 		{"submit -mem lots -- true", 2, "lots"},
 		{"submit -p x -- true", 2, "x"},

@@ -111,12 +111,16 @@ func (o *options) claimFolder() (made bool, err error) {
 		return false, fmt.Errorf("-logs %s: there is a sweep already: -resume goes on with it, or choose another folder", o.logs)
 	case errors.Is(err, fs.ErrNotExist) && resume:
 		return false, fmt.Errorf("-resume: %s has no %s: it is not the folder of a sweep", o.logs, jobLogName)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return false, err
 	case err == nil:
 		return false, nil
+	case errors.Is(err, fs.ErrNotExist):
+		made = !exists(o.logs)
+		err = os.MkdirAll(o.logs, 0o700)
 	}
-	return !exists(o.logs), os.MkdirAll(o.logs, 0o700)
+	if err != nil {
+		return false, fmt.Errorf("-logs %s: %w", o.logs, errors.Unwrap(err))
+	}
+	return made, nil
 }
 
 // remember writes how the sweep was started.

@@ -82,7 +82,7 @@ func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (last os.Sig
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	follow := screen.NewFollower(s.show)
-	told, asked := "", 0
+	told, asked, since := "", 0, time.Now()
 	for {
 		select {
 		case err = <-done:
@@ -96,7 +96,11 @@ func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (last os.Sig
 			if s.learner != nil {
 				s.learner.Look(time.Now(), s.learned)
 			}
-			told = s.idle(told)
+			if s.runs() {
+				told, since = "", time.Now()
+			} else if time.Since(since) >= settles {
+				told = s.idle(told)
+			}
 		case signal := <-signals:
 			if signal == syscall.SIGHUP {
 				s.hangUp()
@@ -125,14 +129,19 @@ func (s *sweep) refresh(follow *screen.Follower) {
 	s.show.Tick(v)
 }
 
+// settles is for how long nothing runs before that is told: between the end of a task and the start of the next
+// there is a moment.
+const settles = 2 * time.Second
+
+// runs reports whether a task runs.
+func (s *sweep) runs() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.running) > 0
+}
+
 // idle says why nothing runs, unless that was told before.
 func (s *sweep) idle(told string) string {
-	s.mu.Lock()
-	running := len(s.running)
-	s.mu.Unlock()
-	if running > 0 {
-		return ""
-	}
 	for _, r := range s.runner.Records() {
 		if r.State != runner.Queued || r.Waiting == "" {
 			continue

@@ -14,7 +14,7 @@ var (
 	// main function does not begin with [Main].
 	ErrUnsupervised = errors.New("main does not call runner.Supervise first")
 	// ErrInUse means that another process has the folder.
-	ErrInUse = errors.New("in use by another runner")
+	ErrInUse = errors.New("in use: a sweep or a station runs there")
 	// ErrTaken means that the claim was made before.
 	ErrTaken = errors.New("the run is claimed already")
 )

@@ -48,7 +48,7 @@ func TestNew(t *testing.T) {
 		{name: "no time", args: "-signal USR2@soon -- x", err: "want NAME@SECONDS"},
 		{name: "model", args: "-model a -- x", err: "want TYPE=PRODUCT"},
 		{name: "product", args: "-model a=Z9000 -- x", err: "a product that colloc knows"},
-		{name: "repeats", args: "-n -3 -- x", err: "-n -3: want 0 to 100000"},
+		{name: "repeats", args: "-n -3 -- x", err: "flag -n: want 1 to 100000"},
 		{name: "busy", args: "-gpu T4 -busy 2 -- x", err: "-busy 2: want 0 to 1"},
 		{name: "no number", args: "-gpu T4 -busy nan -- x", err: "-busy NaN: want 0 to 1"},
 		{name: "time", args: "-time -2h -- x", err: "time is -2h0m0s"},

@@ -136,7 +136,7 @@ func New(parse cli.Parser, args []string, in io.Reader, out io.Writer) error {
 	if err := taskfile.WriteFile(m.path, file); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %d tasks; next: colloc slurm plan -sweep %[1]s; colloc slurm advise -site says what a site can switch on\n", m.path, len(file.Tasks))
+	fmt.Fprintf(out, "%s: %d tasks; next: colloc slurm plan -sweep %s; colloc slurm advise -site says what a site can switch on\n", m.path, len(file.Tasks), grammar.QuoteWord(m.path))
 	return nil
 }
 
