@@ -92,6 +92,38 @@ func OpenOf(uid uint32, path string, how int, mode fs.FileMode) (*os.File, error
 	return f, nil
 }
 
+// Among opens a file of a folder in which others make and remove files, too, with the flags of [os.OpenFile], and waits for
+// nobody: what lies outside of the folder, behind a link, is not reached. Who makes the file lets all write to it where all may
+// write to the folder.
+func Among(dir *os.Root, name string, how int) (*os.File, error) {
+	all, err := dir.Stat(".")
+	if err != nil {
+		return nil, err
+	}
+	var f *os.File
+	err = fs.ErrExist
+	if how&os.O_CREATE != 0 {
+		const everybody = 0o777
+		if f, err = dir.OpenFile(name, how|os.O_EXCL, 0o600); err == nil && all.Mode().Perm() == everybody {
+			err = f.Chmod(everybody)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) && how&os.O_EXCL == 0 {
+		f, err = dir.OpenFile(name, how&^os.O_CREATE|syscall.O_NONBLOCK, 0)
+	}
+	if f == nil {
+		return nil, err
+	}
+	info, statErr := f.Stat()
+	if err = errors.Join(err, statErr); err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: fs.ErrInvalid}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // Large is more bytes than a file has that a program keeps for itself.
 const Large = 1 << 30
 

@@ -107,6 +107,59 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// TestAmong: in a folder of all, what somebody put in the place of a file leads nowhere and holds nobody; only who makes a file
+// opens it to all.
+func TestAmong(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	in := func(s string) string { return filepath.Join(dir, s) }
+	secret := filepath.Join(outside, "secret")
+	if err := errors.Join(
+		os.WriteFile(secret, []byte("x"), 0o600), os.WriteFile(in("mine"), []byte("x"), 0o600), os.Chmod(dir, 0o777),
+		os.Symlink(secret, in("link")), os.Symlink(filepath.Join(outside, "made"), in("loose")), syscall.Mkfifo(in("pipe"), 0o600), os.Mkdir(in("folder"), 0o700),
+	); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	for _, tt := range []struct {
+		name string
+		how  int
+		ok   bool
+		mode fs.FileMode
+	}{
+		{"link", os.O_RDWR | os.O_CREATE, false, 0},
+		{"link", os.O_RDONLY, false, 0},
+		{"loose", os.O_RDWR | os.O_CREATE | os.O_TRUNC, false, 0},
+		{"pipe", os.O_RDWR | os.O_CREATE, false, 0},
+		{"pipe", os.O_RDONLY, false, 0},
+		{"folder", os.O_RDONLY, false, 0},
+		{"none", os.O_RDWR, false, 0},
+		{"mine", os.O_RDWR | os.O_CREATE | os.O_EXCL, false, 0},
+		{"mine", os.O_RDWR | os.O_CREATE, true, 0o600},
+		{"new", os.O_RDWR | os.O_CREATE, true, 0o777},
+	} {
+		f, err := Among(root, tt.name, tt.how)
+		if (err == nil) != tt.ok || (f != nil) != tt.ok {
+			t.Errorf("%s, %x: %v", tt.name, tt.how, err)
+		}
+		if f == nil {
+			continue
+		}
+		if info, err := f.Stat(); err != nil || info.Mode().Perm() != tt.mode {
+			t.Errorf("%s has the mode %v, %v; want %v", tt.name, info.Mode(), err, tt.mode)
+		}
+		_ = f.Close()
+	}
+	names, err := os.ReadDir(outside)
+	info, statErr := os.Stat(secret)
+	if err := errors.Join(err, statErr); err != nil || len(names) != 1 || info.Mode().Perm() != 0o600 || info.Size() != 1 {
+		t.Errorf("outside of the folder are %v, the secret is %v, %v", names, info, err)
+	}
+}
+
 // TestTail: what is read ends where the file did when it was opened.
 func TestTail(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")

@@ -5,12 +5,15 @@ package fakegpu
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.com/colloc/internal/filelock"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -24,98 +27,94 @@ type claimed struct {
 
 const lockName = "lock"
 
-// lock opens a file and takes it with how. In a folder that is open to all the file is too.
-func lock(path string, how func(*os.File) error) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+// folderOf opens the folder of a GPU's claims, and makes it, open to all if that of all is. Whatever somebody puts there who may
+// write to it, nothing outside of uses is reached.
+func folderOf(uses string, id nvmlx.DeviceID) (*os.Root, error) {
+	all, err := os.OpenRoot(uses)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(filepath.Dir(path)); err == nil && info.Mode().Perm() == openMode {
-		_ = file.Chmod(openMode) // it is another user's, who has done it
+	defer func() { _ = all.Close() }()
+	if err := all.Mkdir(string(id), 0o700); err == nil {
+		const everybody = 0o777
+		if info, err := all.Stat("."); err == nil && info.Mode().Perm() == everybody {
+			_ = all.Chmod(string(id), everybody) // who may not write there says so
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
+		return nil, err
 	}
-	if err := how(file); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
+	return all.OpenRoot(string(id))
 }
 
-// openMode is the mode of what all users may write to.
-const openMode = 0o777
-
-// folderOf makes the folder of a GPU's claims, open to all if that of all is.
-func folderOf(uses string, id nvmlx.DeviceID) (string, error) {
-	folder := filepath.Join(uses, string(id))
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", err
+// guarded opens the folder of a GPU's claims and keeps others from changing them until release. It waits for so long.
+func guarded(uses string, id nvmlx.DeviceID, patience time.Duration) (folder *os.Root, release func(), err error) {
+	if folder, err = folderOf(uses, id); err != nil {
+		return nil, nil, err
 	}
-	if info, err := os.Stat(uses); err == nil && info.Mode().Perm() == openMode {
-		_ = os.Chmod(folder, openMode) // as with files
+	guard, err := regular.Among(folder, lockName, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, nil, errors.Join(err, folder.Close())
 	}
-	return folder, nil
+	const pause = 5 * time.Millisecond
+	for err = filelock.Take(guard); errors.Is(err, filelock.ErrInUse) && patience > 0; patience -= pause {
+		time.Sleep(pause)
+		err = filelock.Take(guard)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", guard.Name(), err), guard.Close(), folder.Close())
+	}
+	return folder, func() { _ = errors.Join(guard.Close(), folder.Close()) }, nil
 }
 
 // claims lists who holds memory of a GPU.
 func claims(uses string, id nvmlx.DeviceID) ([]claimed, error) {
-	folder, err := folderOf(uses, id)
+	const patience = 2 * time.Second // a look waits for nobody who keeps the lock
+	folder, release, err := guarded(uses, id, patience)
 	if err != nil {
 		return nil, err
 	}
-	guard, err := lock(filepath.Join(folder, lockName), filelock.Wait)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = guard.Close() }()
+	defer release()
 	return claimsIn(folder)
 }
 
-// claimsIn lists the claims in a locked folder and removes those of processes
-// that are gone.
-func claimsIn(folder string) ([]claimed, error) {
-	names, err := os.ReadDir(folder)
+// claimsIn lists the claims in a guarded folder and removes those of processes that are gone. What else lies there is no claim.
+func claimsIn(folder *os.Root) ([]claimed, error) {
+	names, err := fs.ReadDir(folder.FS(), ".")
 	if err != nil {
 		return nil, err
 	}
 	var list []claimed
 	for _, entry := range names {
-		pid, _, ok := strings.Cut(entry.Name(), ".")
-		if !ok {
-			continue
-		}
-		path := filepath.Join(folder, entry.Name())
-		file, err := lock(path, filelock.Take)
-		if err == nil { // nobody holds it
-			if err := errors.Join(os.Remove(path), file.Close()); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		text, err := os.ReadFile(path)
+		owner, _, _ := strings.Cut(entry.Name(), ".")
+		pid, err := strconv.Atoi(owner)
 		if err != nil {
-			return nil, err
+			continue
 		}
-		var c claimed
-		if _, err := fmt.Sscan(string(text), &c.size); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		file, err := regular.Among(folder, entry.Name(), os.O_RDWR)
+		if err != nil {
+			continue
 		}
-		if c.pid, err = strconv.Atoi(pid); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		c := claimed{pid: pid}
+		if filelock.Take(file) == nil { // nobody holds it
+			_ = folder.Remove(entry.Name()) // or somebody else did
+		} else if _, err := fmt.Fscan(io.LimitReader(file, 32), &c.size); err == nil && c.size >= 0 && c.size <= most {
+			list = append(list, c)
 		}
-		list = append(list, c)
+		_ = file.Close()
 	}
 	return list, nil
 }
 
+// most is more memory than a GPU has: sums of claims do not overflow.
+const most = 1 << 50
+
 // allocate makes a claim if there is room.
 func allocate(uses string, g gpu, size profile.Bytes) (free func() error, err error) {
-	folder, err := folderOf(uses, g.id)
+	folder, release, err := guarded(uses, g.id, time.Minute)
 	if err != nil {
 		return nil, fmt.Errorf("fakegpu: %w", err)
 	}
-	guard, err := lock(filepath.Join(folder, lockName), filelock.Wait)
-	if err != nil {
-		return nil, fmt.Errorf("fakegpu: %w", err)
-	}
-	defer func() { _ = guard.Close() }()
+	defer release()
 	others, err := claimsIn(folder)
 	if err != nil {
 		return nil, fmt.Errorf("fakegpu: %w", err)
@@ -135,17 +134,19 @@ func allocate(uses string, g gpu, size profile.Bytes) (free func() error, err er
 }
 
 // claim writes a claim under a name that is free.
-func claim(folder string, size profile.Bytes) (*os.File, error) {
+func claim(folder *os.Root, size profile.Bytes) (*os.File, error) {
 	for n := 1; ; n++ {
-		path := filepath.Join(folder, fmt.Sprintf("%d.%d", os.Getpid(), n))
-		if _, err := os.Lstat(path); err == nil {
+		file, err := regular.Among(folder, fmt.Sprintf("%d.%d", os.Getpid(), n), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
-		file, err := lock(path, filelock.Wait)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := fmt.Fprintln(file, int64(size)); err != nil {
+		if err = filelock.Wait(file); err == nil {
+			_, err = fmt.Fprintln(file, int64(size))
+		}
+		if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
 		return file, nil

@@ -3,8 +3,9 @@ package burn
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/internal/filelock"
+	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile"
 )
 
@@ -29,12 +31,13 @@ type account struct {
 }
 
 // read reads an account; one that is not there or half written is empty.
-func (a *account) read(path string) bool {
-	text, err := os.ReadFile(path)
+func (a *account) read(dir *os.Root, name string) bool {
+	file, err := regular.Among(dir, name, os.O_RDONLY)
 	if err != nil {
 		return false
 	}
-	_, err = fmt.Sscan(string(text), (*int64)(&a.Busy), (*int64)(&a.SM), (*int64)(&a.DRAM))
+	defer func() { _ = file.Close() }() // it was only read
+	_, err = fmt.Fscan(io.LimitReader(file, int64(len(a.text()))), (*int64)(&a.Busy), (*int64)(&a.SM), (*int64)(&a.DRAM))
 	return err == nil
 }
 
@@ -80,14 +83,16 @@ func attach(dir, names string) (*fakeCards, error) {
 
 // openCard opens one fake GPU.
 func openCard(dir, id string) (*fakeCard, error) {
-	gpu, err := os.OpenFile(filepath.Join(dir, id), os.O_RDWR|os.O_CREATE, 0o600)
+	all, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = all.Close() }()
+	gpu, err := regular.Among(all, id, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES=%s is no fake GPU: %w", id, err)
 	}
-	if info, err := os.Stat(dir); err == nil && info.Mode().Perm() == sharedMode {
-		_ = gpu.Chmod(sharedMode) // it is another user's, who has done it
-	}
-	book, err := os.OpenFile(gpu.Name()+"."+strconv.Itoa(os.Getpid()), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	book, err := regular.Among(all, id+"."+strconv.Itoa(os.Getpid()), os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return nil, errors.Join(err, gpu.Close())
 	}
@@ -154,12 +159,17 @@ func part(d time.Duration, share float64) time.Duration { return time.Duration(f
 
 // readAccounts reads the accounts of one fake GPU, by process.
 func readAccounts(dir, id string) map[int]account {
-	entries, _ := os.ReadDir(dir) // no folder is nobody
 	all := make(map[int]account)
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return all // no folder is nobody
+	}
+	defer func() { _ = folder.Close() }()
+	entries, _ := fs.ReadDir(folder.FS(), ".")
 	for _, e := range entries {
 		owner, _ := strings.CutPrefix(e.Name(), id+".")
 		var a account
-		if pid, err := strconv.Atoi(owner); err == nil && a.read(filepath.Join(dir, e.Name())) {
+		if pid, err := strconv.Atoi(owner); err == nil && a.read(folder, e.Name()) {
 			all[pid] = a
 		}
 	}
