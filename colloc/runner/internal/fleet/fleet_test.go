@@ -352,4 +352,18 @@ func TestWindow(t *testing.T) {
 	if err != nil || !slices.Equal(measured, []*backlog.Entry{a}) || a.Speed != profile.Some(0.5) || !b.Speed.IsZero() {
 		t.Errorf("measured %d, speeds %v and %v, %v; want the first's alone, 0.5", len(measured), a.Speed, b.Speed, err)
 	}
+	for i, seen := range []float64{1.5, 2.5} { // no company makes a task faster; of twice as fast and more the model says that it is wrong
+		a.Step = profile.Some(a.Step.Or(0) + int64(seen*4*long.Seconds()))
+		if _, err := f.Tick(c, begun.Add(time.Duration(i+2)*long)); err != nil || a.Speed != profile.Some(seen) {
+			t.Errorf("the speed is %v, %v; want %v", a.Speed, err, seen)
+		}
+	}
+	var learned []float64
+	mind, _ := f.planner.(*byMemory)
+	for _, o := range mind.observed {
+		learned = append(learned, o.Members[0].Speed.Or(0))
+	}
+	if want := []float64{0.5, 1, 2.5}; !slices.Equal(learned, want) {
+		t.Errorf("learned are the speeds %v, want %v", learned, want)
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
 
@@ -113,7 +114,9 @@ func (f *Fleet) learnSet(c *Card, seen []profile.Opt[rate]) (measured []*backlog
 		v, ok := seen[i].Get()
 		if alone := f.soloRate(e, v.unit); ok && alone > 0 {
 			e.Speed = profile.Some(v.value / alone)
-			member.Speed = e.Speed
+			if member.Speed = e.Speed; v.value > alone && v.value <= predict.MostSpeed*alone {
+				member.Speed = profile.Some(1.0) // who prints its steps may say anything, and few such speeds move all others'
+			}
 			measured = append(measured, e)
 		}
 		described = described && e.Profile != nil
