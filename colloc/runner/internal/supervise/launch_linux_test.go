@@ -153,6 +153,31 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
+// TestFull: it is a user's own processes that leave no room where there are as many as there may be, and else the host.
+func TestFull(t *testing.T) {
+	uid := order().UID
+	s := exec.Command("sleep", "1000")
+	if os.Getuid() == 0 {
+		s.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(s.Process.Kill(), s.Wait()) })
+	for most, want := range map[int64]bool{1: true, 1 << 40: false, -1: false} {
+		if got := full(uid, map[string][2]int64{"nproc": {most, most}}); got != want {
+			t.Errorf("where a user may have %d processes: %v, want %v", most, got, want)
+		}
+	}
+	for err, want := range map[error]bool{syscall.EAGAIN: true, syscall.ENOENT: false} { // nobody has so many here
+		stem := filepath.Join(t.TempDir(), "1.1")
+		notStarted(stem, &Order{UID: uid}, err)
+		if o, ok := ReadExit(stem); !ok || o.Crowded != want || o.OK() {
+			t.Errorf("after %v: %+v, %v; want room to be awaited: %v", err, o, ok, want)
+		}
+	}
+}
+
 // TestExpose: of a daemon that the kernel is to spare the runs are not spared; another score stays.
 func TestExpose(t *testing.T) {
 	score := filepath.Join(t.TempDir(), "score")

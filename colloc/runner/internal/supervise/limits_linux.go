@@ -23,7 +23,7 @@ func LimitsOf(pid string, uid int) (map[string][2]int64, error) {
 	if uid < 0 {
 		return limits, nil
 	}
-	users, err := usersOf(pid) // after the limits: whose they were
+	users, _, err := statusOf(pid) // after the limits: whose they were
 	if err != nil {
 		return nil, err
 	}
@@ -33,20 +33,37 @@ func LimitsOf(pid string, uid int) (map[string][2]int64, error) {
 	return limits, nil
 }
 
-// usersOf are the four user ids of a process: real, effective, saved, and that of files.
-func usersOf(pid string) ([]string, error) {
+// statusOf are the four user ids of a process, real, effective, saved and that of files, and how many threads it has.
+func statusOf(pid string) (users []string, threads uint64, err error) {
 	status, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	_, line, _ := strings.Cut(string(status), "\nUid:")
-	line, _, _ = strings.Cut(line, "\n")
+	for line := range strings.Lines(string(status)) {
+		switch name, value, _ := strings.Cut(line, ":"); name {
+		case "Uid":
+			users = strings.Fields(value)
+		case "Threads":
+			threads, err = strconv.ParseUint(strings.TrimSpace(value), 10, 64)
+		}
+	}
 	const ids = 4
-	users := strings.Fields(line)
-	if len(users) != ids {
-		return nil, fmt.Errorf("/proc/%s/status does not tell whose it is", pid)
+	if len(users) != ids || err != nil {
+		return nil, 0, fmt.Errorf("/proc/%s/status does not tell whose it is", pid)
 	}
-	return users, nil
+	return users, threads, nil
+}
+
+// full reports whether a user has as many processes as there may be, by the limit of this process: then that keeps root from
+// starting one more as that user. Else the host, or a control group, has no room.
+func full(uid uint32, limits map[string][2]int64) bool {
+	var has uint64 // threads, as the kernel counts
+	for _, pid := range processes() {
+		if users, threads, err := statusOf(strconv.Itoa(pid)); err == nil && users[0] == strconv.FormatUint(uint64(uid), 10) {
+			has += threads
+		}
+	}
+	return has >= uint64(limits["nproc"][0]) //nolint:gosec // -1 is the largest, which is none
 }
 
 // parseLimits reads what the kernel writes of a process's limits.

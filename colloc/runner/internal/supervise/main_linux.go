@@ -103,8 +103,12 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 // notStarted records that the command of a run does not start, and returns the exit code.
 func notStarted(stem string, order *Order, err error) int {
 	fmt.Fprintln(os.Stderr, "colloc: the command does not start:", err)
-	owners := isRoot() && order != nil // it has its owner's limits, and others are not to wait for those
-	o := Outcome{Err: "the command does not start: " + err.Error(), Crowded: Crowded(err) && !owners}
+	o := Outcome{Err: "the command does not start: " + err.Error(), Crowded: Crowded(err)}
+	if o.Crowded && isRoot() && order != nil {
+		if limits, err := LimitsOf("self", -1); err != nil || full(order.UID, limits) { // others are not to wait for that
+			o.Crowded, o.Err = false, o.Err+": its user has as many processes as there may be"
+		}
+	}
 	_ = writeExit(stem, o) // if not, the exit code tells
 	return exitNotStarted
 }

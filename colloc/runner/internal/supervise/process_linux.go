@@ -162,7 +162,7 @@ func seatOf(pid int) (seat, error) {
 	if err != nil {
 		return seat{}, err
 	}
-	users, err := usersOf(strconv.Itoa(pid))
+	users, _, err := statusOf(strconv.Itoa(pid))
 	if err != nil {
 		return seat{}, err
 	}
