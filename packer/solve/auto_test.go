@@ -70,7 +70,7 @@ func TestAutoTakesTheBetterOfTwo(t *testing.T) {
 			continue
 		}
 		c, m, s := packtest.Solve(t, ColumnGen{MaxSets: defaultBudget}, p), packtest.Solve(t, Matching{}, p), packtest.Solve(t, Auto{}, p)
-		if s.Throughput < max(c.Throughput, m.Throughput) || s.Bound > min(c.Bound, m.Bound) {
+		if s.Throughput != max(c.Throughput, m.Throughput) || s.Bound != min(c.Bound, m.Bound) {
 			t.Fatalf("problem %d: %v of %v, by columns %v of %v, by matching %v of %v", n, s.Throughput, s.Bound, c.Throughput, c.Bound, m.Throughput, m.Bound)
 		}
 		if m.Bound < c.Bound {
@@ -79,5 +79,31 @@ func TestAutoTakesTheBetterOfTwo(t *testing.T) {
 	}
 	if bounds == 0 && !race.Enabled {
 		t.Error("no bound is Matching's")
+	}
+}
+
+// TestOrMatching: of any plan and Matching's the better one stays, with the lower bound. Columns
+// make worse plans than a matching for hundreds of tasks only, Greedy for few, too.
+func TestOrMatching(t *testing.T) {
+	rng := rand.New(rand.NewPCG(183, 184))
+	better := 0
+	for n := range 40 {
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 12, GPUs: 8, Kinds: 1, MaxSet: 2, Gangs: true})
+		first := []packer.Method{Greedy{}, ColumnGen{Steps: 1}}[n%2]
+		m, c := packtest.Solve(t, Matching{}, p), packtest.Solve(t, first, p)
+		throughput, bound := c.Throughput, c.Bound
+		s, err := Auto{}.orMatching(t.Context(), p, c)
+		if err == nil {
+			err = p.Check(s)
+		}
+		if err != nil || s.Throughput != max(throughput, m.Throughput) || s.Bound != min(bound, m.Bound) {
+			t.Fatalf("problem %d: %v; %v of %v, first %v of %v, by matching %v of %v", n, err, s.Throughput, s.Bound, throughput, bound, m.Throughput, m.Bound)
+		}
+		if throughput < m.Throughput {
+			better++
+		}
+	}
+	if better == 0 {
+		t.Error("no plan is Matching's")
 	}
 }

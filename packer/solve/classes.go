@@ -123,8 +123,7 @@ func (s *served) outdone(sub *packer.Problem, set *packer.Set, g int) (bool, err
 	if len(gpu.Residents) == 0 || len(s.p.GPUs[g].Residents) > 0 {
 		return false, nil
 	}
-	value := 0.0
-	worth := make([]float64, 0, len(set.Speeds))
+	value, most := 0.0, 0.0
 	for k := range set.Speeds {
 		var t *packer.Task
 		if k < len(gpu.Residents) {
@@ -138,9 +137,9 @@ func (s *served) outdone(sub *packer.Problem, set *packer.Set, g int) (bool, err
 		}
 		w := t.EffectiveWeight() * pace
 		value += float64(w * set.Speeds[k])
-		worth = append(worth, w)
+		most = max(most, w)
 	}
-	return value <= (1+sub.Limits.MinGain)*slices.Max(worth)*(1+1e-5), nil // beyond rounding
+	return value <= (1+sub.Limits.MinGain)*most*(1+1e-5), nil // beyond rounding
 }
 
 // settle makes residents of the tasks of a set.
