@@ -162,7 +162,7 @@ func (cg ColumnGen) withoutHomes(ctx context.Context, p *packer.Problem) (*packe
 		q.Tasks[i].Home = ""
 	}
 	o, err := cg.Pack(ctx, &q)
-	if o == nil || err != nil || o.Certificate == nil {
+	if err != nil || o.Certificate == nil {
 		return s, err
 	}
 	bound, err := o.Certificate.Verify(ctx, p)
