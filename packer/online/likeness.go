@@ -57,7 +57,7 @@ func (s *Scheduler) disown(e *entry) {
 // tidy forgets what tasks that ended left behind, before it grows without end: of kinds without
 // tasks it keeps the newest.
 func (s *Scheduler) tidy() {
-	if s.spare > maxSpare && s.spare > len(s.like)/2 {
+	if s.spare > maxSpare {
 		s.forget(maxSpare / 2)
 	}
 	if s.sets.Len() > maxSets {

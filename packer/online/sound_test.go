@@ -86,6 +86,63 @@ func (s *Scheduler) Sound() error {
 			return fmt.Errorf("class %d has %d GPUs; counted are %d", k, of[k], s.classes[k].gpus)
 		}
 	}
+	return cmp.Or(s.soundBans(), s.soundOffers())
+}
+
+// soundBans counts who shares each ban.
+func (s *Scheduler) soundBans() error {
+	tasks := map[*ban]int{}
+	for _, e := range s.order {
+		if e.ban == nil {
+			continue
+		}
+		if tasks[e.ban]++; s.bans[e.ban.key] != e.ban {
+			return fmt.Errorf("task %q is forbidden %v, which is not found", e.ID, e.ban.gpus)
+		}
+	}
+	for _, b := range s.bans {
+		if tasks[b] != b.tasks || b.tasks == 0 {
+			return fmt.Errorf("%d tasks are forbidden %v; counted are %d", tasks[b], b.gpus, b.tasks)
+		}
+	}
+	return nil
+}
+
+// soundOffers looks for the largest GPU that each task could have, if it were so wide: by one GPU after the other
+// and those that are alike.
+func (s *Scheduler) soundOffers() error {
+	for _, e := range s.order {
+		for width := 1; width <= 4; width++ {
+			var most [3]profile.Bytes // on enough GPUs of a machine, on enough of several, on too few
+			for g := range s.slots {
+				gpu := &s.gpus[g]
+				if s.slots[g].state == removed || !gpu.Hosts(&e.Task) {
+					continue
+				}
+				together, apart := 0, 0
+				for o := range s.slots {
+					if s.slots[o].state == removed || !gpu.Alike(&s.gpus[o]) {
+						continue
+					}
+					if apart++; s.slots[o].machine == s.slots[g].machine {
+						together++
+					}
+				}
+				at := 2
+				if together >= width {
+					at = 0
+				} else if apart >= width {
+					at = 1
+				}
+				most[at] = max(most[at], s.limits.Offer(gpu, 1))
+			}
+			wide := entry{Job: e.Job}
+			wide.GPUs = width
+			if got := s.offered(&wide); got != cmp.Or(most[:]...) {
+				return fmt.Errorf("%d GPUs for task %q have %v, of %v; counted is %v", width, e.ID, cmp.Or(most[:]...), most, got)
+			}
+		}
+	}
 	return nil
 }
 
