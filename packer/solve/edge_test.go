@@ -88,6 +88,11 @@ func TestValidate(t *testing.T) {
 	if err := (*packer.Problem)(nil).Validate(); err == nil {
 		t.Error("a nil problem is valid")
 	}
+	for _, m := range methods {
+		if s, err := m.Pack(t.Context(), nil); s != nil || err == nil {
+			t.Errorf("%T packs a nil problem: %v, %v", m, s, err)
+		}
+	}
 	if err := small().Check(nil); err == nil {
 		t.Error("a nil solution is feasible")
 	}
@@ -247,7 +252,8 @@ func TestMatchingRefusesLargerSets(t *testing.T) {
 }
 
 // TestMatchingSizes: up to 16384 tasks are not too many for one kind of GPU, here with a
-// fault that is found later; one more is, before anything else is looked at.
+// fault that is found later; one more is, before anything else is looked at, unless nobody shares or
+// no GPU is free.
 func TestMatchingSizes(t *testing.T) {
 	p := ofKinds(1<<14, 1, 2, true)
 	p.Model = nil
@@ -257,6 +263,12 @@ func TestMatchingSizes(t *testing.T) {
 	p.Tasks = append(p.Tasks, packer.Task{ID: "more"})
 	if _, err := (Matching{}).Pack(t.Context(), p); err == nil || !strings.Contains(err.Error(), "need a table") {
 		t.Errorf("%d tasks: %v", len(p.Tasks), err)
+	}
+	for _, q := range []*packer.Problem{ofKinds(len(p.Tasks), 1, 1, true), ofKinds(len(p.Tasks), 1, 2, false)} {
+		q.Model = nil
+		if _, err := (Matching{}).Pack(t.Context(), q); err == nil || !strings.Contains(err.Error(), "Model is nil") {
+			t.Errorf("%d tasks without pairs: %v", len(q.Tasks), err)
+		}
 	}
 }
 
