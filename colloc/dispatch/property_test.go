@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,8 @@ type stream struct {
 	held string            // of late
 	late []dispatch.Action // the last starts
 	stop dispatch.Action   // the last one
+	// refuses says that some jobs are refused again and again.
+	refuses bool
 }
 
 func (s *stream) job() string { return fmt.Sprintf("job%d", s.rng.IntN(40)) }
@@ -95,6 +98,9 @@ func (s *stream) draw() dispatch.Event {
 		}
 		return dispatch.Submitted{Job: j}
 	case 4, 5, 6:
+		if s.refuses && strings.HasPrefix(id, "job3") {
+			return dispatch.Refused{Job: id, Run: n, Why: "no"}
+		}
 		return dispatch.Started{Job: id, Run: n}
 	case 27:
 		if r.IntN(2) == 0 {
@@ -224,6 +230,9 @@ func TestAnyEvents(t *testing.T) {
 			t.Errorf("no %T was ever taken in", e)
 		}
 	}
+	if n := taken[reflect.TypeFor[dispatch.Code]()]; n < 10 && !race.Enabled {
+		t.Errorf("%d reasons lift by themselves", n)
+	}
 }
 
 func anyEvents(t *testing.T, o *dispatch.Options, taken map[reflect.Type]int) {
@@ -238,7 +247,7 @@ func anyEvents(t *testing.T, o *dispatch.Options, taken map[reflect.Type]int) {
 		events []dispatch.Event
 	}
 	var log []step
-	s := &stream{rng: rand.New(rand.NewPCG(*seed, 2)), runs: map[string][]uint64{}}
+	s := &stream{rng: rand.New(rand.NewPCG(*seed, 2)), runs: map[string][]uint64{}, refuses: true}
 	ctx := context.Background()
 	for n := 0; n < *events; {
 		s.now += time.Duration(s.rng.IntN(60)) * time.Second
@@ -290,6 +299,11 @@ func anyEvents(t *testing.T, o *dispatch.Options, taken map[reflect.Type]int) {
 		if err := d.Sound(); err != nil {
 			t.Fatalf("after %v: %v", batch, err)
 		}
+		if s.rng.IntN(4) == 0 {
+			for _, code := range untold(t, p, o, d, s.now) {
+				taken[reflect.TypeOf(code)]++
+			}
+		}
 	}
 	again, err := dispatch.New(p, o)
 	if err != nil {
@@ -306,6 +320,56 @@ func anyEvents(t *testing.T, o *dispatch.Options, taken map[reflect.Type]int) {
 	if a, b := state(t, d), state(t, again); !bytes.Equal(a, b) {
 		t.Fatalf("the log told anew comes to\n%s\nwant\n%s", b, a)
 	}
+}
+
+// untold asks what happens to a Dispatcher that is told nothing more: before the moment that Next names Decide says
+// nothing, and a reason that lifts by itself then stands until then, and no longer. It returns those.
+func untold(t *testing.T, p *colloc.Planner, o *dispatch.Options, d *dispatch.Dispatcher, now time.Duration) (lift []dispatch.Code) {
+	t.Helper()
+	data := state(t, d)
+	at := func(when time.Duration) (*dispatch.Dispatcher, []dispatch.Action) {
+		t.Helper()
+		twin, err := dispatch.Restore(p, o, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		actions, err := twin.Decide(t.Context(), when)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return twin, actions
+	}
+	next, ok := d.Next()
+	if !ok || next > now+48*time.Hour {
+		next = now + 48*time.Hour
+	}
+	before, actions := at(next - 1)
+	if len(actions) > 0 {
+		t.Fatalf("it decided at %v, and had nothing to say before %v; it says %v", now, next, actions)
+	}
+	after, _ := at(next)
+	accounts := d.Accounts()
+	for n := range 40 {
+		r, err := d.Why(fmt.Sprintf("job%d", n))
+		until, lifts := r.Until.Get()
+		if err != nil || !lifts || r.Code == dispatch.OverQuota && accounts[r.Name].Running > 0 { // who spends more meanwhile
+			continue
+		}
+		if until <= now {
+			t.Fatalf("at %v %s waits until %v: %s", now, r.Job, until, r.String())
+		}
+		if same, err := before.Why(r.Job); err != nil || same.Code != r.Code || same.Until != r.Until {
+			t.Fatalf("%s waits until %v (%s), and at %v %s, %v", r.Job, until, r.String(), next-1, same.String(), err)
+		}
+		if until != next { // what happens before may give another reason
+			continue
+		}
+		if other, err := after.Why(r.Job); err == nil && other.Code == r.Code && other.Until == r.Until {
+			t.Fatalf("%s waits until %v (%s), and then still", r.Job, until, r.String())
+		}
+		lift = append(lift, r.Code)
+	}
+	return lift
 }
 
 // TestTime: time does not run backwards, in neither call, and is not negative.

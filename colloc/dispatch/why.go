@@ -193,7 +193,7 @@ func (d *Dispatcher) whyNotHere(j *entry, r *Reason) bool {
 			r.Name = c.gpu.ID
 		}
 		by := d.keeps(c, &j.Job)
-		at := slices.IndexFunc(j.shuns, func(s shun) bool { return s.GPU == c.gpu.ID && s.Until > d.now })
+		at := slices.IndexFunc(j.shuns, func(s shun) bool { return s.GPU == c.gpu.ID })
 		switch {
 		case slices.Contains(j.bars, c.gpu.ID):
 			details = append(details, fmt.Sprintf("it is barred from GPU %q", c.gpu.ID))
