@@ -23,16 +23,7 @@ func (c *Controller) claim(ctx context.Context, pod *corev1.Pod, at api.Placemen
 	if err != nil {
 		return nil, err
 	}
-	for try := range maxTries {
-		if try > 0 {
-			c.config.Pause(ctx, try-1)
-		}
-		if err = c.createClaim(ctx, want); err == nil || definite(err) || apierrors.IsNotFound(err) || ctx.Err() != nil {
-			break // not found: its namespace is gone, or about to go
-		}
-		c.wrote(err)
-	}
-	if err != nil {
+	if err := c.insist(ctx, func() error { return c.createClaim(ctx, want) }); err != nil { // not found is that its namespace is gone, or about to go
 		return nil, fmt.Errorf("controller: claim of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return claims.Status(pod, at), nil

@@ -41,6 +41,20 @@ func isUnclear(err error) bool {
 	return !definite(err) && !gone(err) && !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err)
 }
 
+// insist sends a write until it is done, will not be done, or was tried often enough, and returns what became of the last try.
+func (c *Controller) insist(ctx context.Context, write func() error) (err error) {
+	for try := range maxTries {
+		if try > 0 {
+			c.config.Pause(ctx, try-1)
+		}
+		if err = write(); err == nil || gone(err) || definite(err) || ctx.Err() != nil {
+			return err
+		}
+		c.wrote(err)
+	}
+	return err
+}
+
 // wrote counts an error of a write.
 func (c *Controller) wrote(err error) {
 	if c.config.Metrics == nil {

@@ -50,17 +50,7 @@ func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.
 	}
 	condition.LastTransitionTime = metav1.NewTime(c.config.Now())
 	body := statusPatch(pod, points, condition)
-	var err error
-	for try := range maxTries {
-		if try > 0 {
-			c.config.Pause(ctx, try-1)
-		}
-		if err = c.patchStatus(ctx, pod, body); err == nil || gone(err) || definite(err) || ctx.Err() != nil {
-			break
-		}
-		c.wrote(err)
-	}
-	if err != nil && !gone(err) {
+	if err := c.insist(ctx, func() error { return c.patchStatus(ctx, pod, body) }); err != nil && !gone(err) {
 		c.claimed.Delete(pod.UID)
 		if !definite(err) { // what may not be written is not tried for ever
 			c.said.Delete(pod.UID) // Unsaid says it again, or the next refusal
