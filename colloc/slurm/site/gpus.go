@@ -17,9 +17,6 @@ type GPUOptions struct {
 	// without the digits of a pinned one ("a100i3" is "a100") and without the
 	// profile of a MIG instance, and by the node's features.
 	Models map[string]string
-	// Mechanisms are the allowed ways to share; nil is time-slicing for GPUs
-	// with shards, MPS for those with mps, and none for others.
-	Mechanisms []profile.Mechanism
 	// Partition takes only the nodes of one partition; empty takes all.
 	Partition string
 	// Residents tells which task a running job is; nil knows none. A GPU with a
@@ -73,7 +70,7 @@ func (s *State) gpu(d *Device, n *Node, o *GPUOptions) (colloc.GPU, string) {
 	case d.Unclear:
 		return colloc.GPU{}, "it is in use, or may be: Slurm does not tell by which job"
 	}
-	gpu := colloc.GPU{ID: d.ID(), Model: model, Mechanisms: o.mechanisms(d)}
+	gpu := colloc.GPU{ID: d.ID(), Model: model, Mechanisms: d.mechanisms()}
 	for _, id := range d.Jobs {
 		job := s.Job(id)
 		var task colloc.Task
@@ -156,13 +153,13 @@ func sliced(card profile.GPUModel, known bool, slice string) (profile.GPUModel, 
 	return card, true
 }
 
-func (o *GPUOptions) mechanisms(d *Device) []profile.Mechanism {
-	switch {
-	case o.Mechanisms != nil && d.Share != "":
-		return o.Mechanisms
-	case d.Share == "mps":
+// mechanisms are the ways to share that the site offers: time-slicing for GPUs with shards, MPS for those with mps, and none
+// for others.
+func (d *Device) mechanisms() []profile.Mechanism {
+	switch d.Share {
+	case "mps":
 		return []profile.Mechanism{profile.MPS}
-	case d.Share == "shard":
+	case "shard":
 		return []profile.Mechanism{profile.TimeSlice}
 	default:
 		return []profile.Mechanism{profile.Exclusive}

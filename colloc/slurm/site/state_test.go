@@ -241,23 +241,11 @@ func TestNodeState(t *testing.T) {
 	}
 }
 
-// TestMechanisms: the caller's mechanisms are those of GPUs that the site lets jobs share.
+// TestMechanisms: a GPU is shared as the site offers it.
 func TestMechanisms(t *testing.T) {
-	own := []profile.Mechanism{profile.MPS, profile.TimeSlice}
-	for _, tt := range []struct {
-		share string
-		own   []profile.Mechanism
-		want  []profile.Mechanism
-	}{
-		{"", nil, []profile.Mechanism{profile.Exclusive}},
-		{"", own, []profile.Mechanism{profile.Exclusive}},
-		{"shard", nil, []profile.Mechanism{profile.TimeSlice}},
-		{"mps", nil, []profile.Mechanism{profile.MPS}},
-		{"shard", own, own},
-	} {
-		o := GPUOptions{Mechanisms: tt.own}
-		if got := o.mechanisms(&Device{Share: tt.share}); !slices.Equal(got, tt.want) {
-			t.Errorf("shared by %q, asked for %v: %v, want %v", tt.share, tt.own, got, tt.want)
+	for share, want := range map[string]profile.Mechanism{"": profile.Exclusive, "shard": profile.TimeSlice, "mps": profile.MPS} {
+		if got := (&Device{Share: share}).mechanisms(); !slices.Equal(got, []profile.Mechanism{want}) {
+			t.Errorf("shared by %q: %v, want %v", share, got, want)
 		}
 	}
 }
