@@ -32,7 +32,7 @@ const (
 // groupOf returns the group of a process; none if it is the topmost one of the host,
 // which is delegated to nobody, or one that this process cannot see.
 func groupOf(pid string) group {
-	text, err := readSmall("/proc/" + pid + "/cgroup")
+	text, err := os.ReadFile("/proc/" + pid + "/cgroup")
 	if err != nil {
 		return ""
 	}

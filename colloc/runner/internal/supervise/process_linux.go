@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,29 +27,6 @@ const (
 	statEnv     = 47 // its environment's start in memory, and after it the end, since Linux 3.5
 )
 
-// readSmall reads a short file of the kernel's without a poller, which a supervisor would
-// set up for that alone.
-func readSmall(name string) (text []byte, err error) {
-	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: name, Err: err}
-	}
-	defer func() { _ = syscall.Close(fd) }() // it was only read
-	text = make([]byte, 0, 512)
-	for {
-		n, err := syscall.Read(fd, text[len(text):cap(text)])
-		switch {
-		case errors.Is(err, syscall.EINTR):
-		case err != nil:
-			return nil, &os.PathError{Op: "read", Path: name, Err: err}
-		case n == 0:
-			return text, nil
-		default:
-			text = slices.Grow(text[:len(text)+n], 1)
-		}
-	}
-}
-
 // readStat returns the fields of /proc/PID/stat that follow the name.
 func readStat(pid int) ([]string, error) { return readStatIn(folderOf(pid)) }
 
@@ -58,7 +34,7 @@ func folderOf(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 
 // readStatIn does so for the folder of a process or of one of its threads.
 func readStatIn(dir string) ([]string, error) {
-	text, err := readSmall(dir + "/stat")
+	text, err := os.ReadFile(dir + "/stat")
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +275,7 @@ func variable(pid int, name string) (value string, soon bool) {
 
 // ThisSpace is where this process runs.
 func ThisSpace() Space {
-	boot, err := readSmall("/proc/sys/kernel/random/boot_id")
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return Space{}
 	}
