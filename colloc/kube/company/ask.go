@@ -213,10 +213,14 @@ type domain struct{ key, value string }
 type verdict struct {
 	barred map[domain]bool
 	near   map[domain]bool
-	alone  bool             // nobody is there whom it wants to be near, and it would do itself
-	counts []map[string]int // by spread: matching pods of each domain
-	least  []int            // of them
-	self   []int            // 1 if it counts itself
+	alone  bool    // nobody is there whom it wants to be near, and it would do itself
+	spread []level // of each constraint
+}
+
+// level is how many pods a spread counts in each domain, and how many there may be where one more comes.
+type level struct {
+	counts map[string]int
+	most   int
 }
 
 // refuses says why a node with these labels is none for the pod.
@@ -233,9 +237,8 @@ func (v *verdict) refuses(a *Ask, has map[string]string) string {
 		}
 	}
 	for i := range a.spread {
-		s := &a.spread[i]
-		value, there := has[s.topology]
-		if !there || v.counts[i][value]+v.self[i]-v.least[i] > s.skew {
+		value, there := has[a.spread[i].topology]
+		if !there || v.spread[i].counts[value] > v.spread[i].most {
 			return "topology spread"
 		}
 	}

@@ -157,7 +157,7 @@ func (x *Index) judge(a *Ask) *verdict {
 		v.alone = !slices.ContainsFunc(a.near, func(t term) bool { return !t.matches(a) })
 	}
 	for i := range a.spread {
-		x.count(a, &a.spread[i], v)
+		v.spread = append(v.spread, x.count(a, &a.spread[i]))
 	}
 	return v
 }
@@ -177,7 +177,7 @@ func (x *Index) meet(a *Ask, m *member, v *verdict) {
 }
 
 // count counts the pods of each domain that a spread is about.
-func (x *Index) count(a *Ask, s *spread, v *verdict) {
+func (x *Index) count(a *Ask, s *spread) level {
 	counts := map[string]int{}
 	for _, name := range x.names() {
 		n := x.node(name)
@@ -195,12 +195,12 @@ func (x *Index) count(a *Ask, s *spread, v *verdict) {
 			}
 		}
 	}
-	least, self := 0, 0
+	most := s.skew
 	if len(counts) >= s.least && len(counts) > 0 {
-		least = slices.Min(slices.Collect(maps.Values(counts)))
+		most += slices.Min(slices.Collect(maps.Values(counts)))
 	}
-	if s.selector.Matches(a.labels) {
-		self = 1
+	if s.selector.Matches(a.labels) { // it counts itself
+		most--
 	}
-	v.counts, v.least, v.self = append(v.counts, counts), append(v.least, least), append(v.self, self)
+	return level{counts, most}
 }
