@@ -89,27 +89,28 @@ func (l *Launch) Start() (*Supervisor, error) {
 		return nil, err
 	}
 	defer func() { _ = told.Close() }()
+	env, dir, path, files := slices.Clone(l.Env), l.Dir, l.Path, []*os.File{null, log, log, told}
+	if l.Order != nil {
+		order, err := l.order(log)
+		if err != nil {
+			return nil, errors.Join(err, report.Close())
+		}
+		defer func() { _ = order.Close() }() // the supervisor has it
+		env = slices.DeleteFunc(env, func(v string) bool {
+			return !strings.HasPrefix(v, ProgressVariable+"=") && !strings.HasPrefix(v, "CUDA_VISIBLE_DEVICES=") // the runner's, both
+		})
+		dir, path, files = "/", "", append(files, order)
+	}
 	own := "" // of the variable that means the supervisor here
-	env := slices.DeleteFunc(slices.Clone(l.Env), func(v string) bool {
+	env = slices.DeleteFunc(env, func(v string) bool {
 		found := strings.HasPrefix(v, threadsVariable)
 		if found {
 			own = v
 		}
 		return found
 	})
-	attr := &os.ProcAttr{
-		Dir: l.Dir, Env: append(env, threadsVariable+"1"),
-		Files: []*os.File{null, log, log, told},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	}
-	argv := append([]string{supervisorName, l.Stem, own, word(l.Key), strconv.FormatInt(int64(l.LogLimit), 10), l.Path}, l.Argv...)
-	if l.Order != nil {
-		var order *os.File
-		if argv, order, err = l.withOrder(log, attr); err != nil {
-			return nil, errors.Join(err, report.Close())
-		}
-		defer func() { _ = order.Close() }() // the supervisor has it
-	}
+	attr := &os.ProcAttr{Dir: dir, Env: append(env, threadsVariable+"1"), Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
+	argv := append([]string{supervisorName, l.Stem, own, word(l.Key), strconv.FormatInt(int64(l.LogLimit), 10), path}, l.Argv...)
 	child, err := os.StartProcess("/proc/self/exe", argv, attr)
 	if err != nil {
 		return nil, errors.Join(err, report.Close())
@@ -231,22 +232,12 @@ func (l *Launch) give(log *os.File) error {
 	return nil
 }
 
-// withOrder changes how a supervisor is started for a command that runs as its owner.
-func (l *Launch) withOrder(log *os.File, attr *os.ProcAttr) ([]string, *os.File, error) {
+// order gives the files of a run to its owner, and returns whence its supervisor reads what it runs as.
+func (l *Launch) order(log *os.File) (*os.File, error) {
 	if err := l.give(log); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	order := *l.Order
 	order.Env, order.Dir = l.Env, l.Dir
-	from, err := order.send()
-	if err != nil {
-		return nil, nil, err
-	}
-	attr.Dir, attr.Files = "/", append(attr.Files, from)
-	attr.Env = slices.DeleteFunc(slices.Clone(l.Env), func(v string) bool {
-		return !strings.HasPrefix(v, ProgressVariable+"=") && !strings.HasPrefix(v, "CUDA_VISIBLE_DEVICES=") // the runner's, both
-	})
-	attr.Env = append(attr.Env, threadsVariable+"1")
-	head := []string{supervisorName, l.Stem, "", word(l.Key), strconv.FormatInt(int64(l.LogLimit), 10), ""} // no path: there is an order
-	return append(head, l.Argv...), from, nil
+	return order.send()
 }
