@@ -73,12 +73,17 @@ type Supervisor struct {
 }
 
 // Start starts the supervisor of a run, with the output in the run's log.
-func (l *Launch) Start() (*Supervisor, error) {
+func (l *Launch) Start() (s *Supervisor, err error) {
 	log, err := os.OpenFile(l.Stem+LogEnd, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = log.Close() }() // nothing was written through it
+	defer func() {
+		_ = log.Close() // nothing was written through it
+		if Crowded(err) {
+			_ = os.Remove(log.Name()) // there may be one of these a second
+		}
+	}()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err

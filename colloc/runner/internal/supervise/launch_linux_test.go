@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,11 +27,18 @@ func TestMain(m *testing.M) {
 	if isHeadless() {
 		beHeadless()
 	}
+	if runsAsOwner() && slices.Contains(os.Args, endsBefore) {
+		_, _ = os.Stderr.WriteString(noThread)
+		os.Exit(2)
+	}
 	Main()
 	os.Exit(m.Run())
 }
 
 const nobody = 65534
+
+// endsBefore is the argument of a command that lets the process that is to become it end before.
+const endsBefore = "ends-before"
 
 // start starts the supervisor of a run in a folder of its own.
 func start(t *testing.T, l Launch) (*Launch, *Supervisor) {
@@ -103,19 +111,21 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
+// noThread is what a program says that gets no thread at its start.
+const noThread = "runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\n"
+
 // TestNoRoom: a supervisor that ends because there is no room for another thread, before or after its claim, says so of a
 // command that did not begin; its log and its claim go, for there is one a second. What a command prints counts for nothing.
 func TestNoRoom(t *testing.T) {
-	const said = "runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\n"
 	for _, tt := range []struct {
 		log            string
 		claimed, began bool
 		want           bool
 	}{
-		{said, false, false, true},
-		{said, true, false, true},
+		{noThread, false, false, true},
+		{noThread, true, false, true},
 		{"runtime: failed to create new OS thread (have 2 already; errno=11)\n", false, false, true},
-		{said, true, true, false},
+		{noThread, true, true, false},
 		{"panic\n", false, false, false},
 		{"panic\n", true, false, false},
 	} {
@@ -169,12 +179,51 @@ func TestFull(t *testing.T) {
 			t.Errorf("where a user may have %d processes: %v, want %v", most, got, want)
 		}
 	}
-	for err, want := range map[error]bool{syscall.EAGAIN: true, syscall.ENOENT: false} { // nobody has so many here
+	for err, want := range map[error]bool{syscall.EAGAIN: true, syscall.ENOENT: false, errUnbegun: true} { // nobody has so many here
 		stem := filepath.Join(t.TempDir(), "1.1")
+		if err := os.WriteFile(stem+LogEnd, []byte(noThread), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		notStarted(stem, &Order{UID: uid}, err)
 		if o, ok := ReadExit(stem); !ok || o.Crowded != want || o.OK() {
 			t.Errorf("after %v: %+v, %v; want room to be awaited: %v", err, o, ok, want)
 		}
+	}
+}
+
+// TestUnbegun: a process that gets no thread before it becomes a user's command is not taken for the command.
+func TestUnbegun(t *testing.T) {
+	in := shell("echo must not run", endsBefore)
+	in.Path, in.Order = "", order()
+	_, s := start(t, in)
+	if o, ok := s.Wait(); !ok || o.OK() || !strings.HasSuffix(o.Err, errUnbegun.Error()) || !o.Crowded {
+		t.Errorf("%+v, %v", o, ok)
+	}
+}
+
+// TestStartCrowded: a start for which there is no room leaves no log.
+func TestStartCrowded(t *testing.T) {
+	l := shell("true")
+	l.Stem = filepath.Join(t.TempDir(), "000001.1")
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := uint64(null.Fd())
+	_ = null.Close() // it was only opened
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: free + 1, Max: was.Max}); err != nil { // for the log alone
+		t.Fatal(err)
+	}
+	_, err = l.Start()
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if _, there := os.Stat(l.Stem + LogEnd); !Crowded(err) || !errors.Is(there, fs.ErrNotExist) {
+		t.Errorf("%v, and of its log %v", err, there)
 	}
 }
 

@@ -103,7 +103,7 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 // notStarted records that the command of a run does not start, and returns the exit code.
 func notStarted(stem string, order *Order, err error) int {
 	fmt.Fprintln(os.Stderr, "colloc: the command does not start:", err)
-	o := Outcome{Err: "the command does not start: " + err.Error(), Crowded: Crowded(err)}
+	o := Outcome{Err: "the command does not start: " + err.Error(), Crowded: Crowded(err) || errors.Is(err, errUnbegun) && roomless(stem)}
 	if o.Crowded && isRoot() && order != nil {
 		if limits, err := LimitsOf("self", -1); err != nil || full(order.UID, limits) { // others are not to wait for that
 			o.Crowded, o.Err = false, o.Err+": its user has as many processes as there may be"

@@ -21,6 +21,12 @@ const (
 	faultFD   = 4 // of the owner's process, which says there why it does not become the command
 )
 
+// becomes stands before what an owner's process says after that it is about to become the command: one that ended before said nothing.
+const becomes = "="
+
+// errUnbegun is that end.
+var errUnbegun = errors.New("its process ended before")
+
 // ownerPatience is how long it may take until a command begins: a busy machine, a slow disk.
 const ownerPatience = time.Minute
 
@@ -88,11 +94,15 @@ func (o *Order) start(in *group, argv []string) (pid int, err error) {
 		_, _ = wait(pid)
 		return 0, fmt.Errorf("it has not begun after %v: its folder or its program does not answer", ownerPatience)
 	}
-	if why := string(fault); why != "" {
-		_, _ = wait(pid)
-		return 0, errors.New(why)
+	why, began := strings.CutPrefix(string(fault), becomes)
+	if began && why == "" {
+		return pid, nil
 	}
-	return pid, nil
+	_, _ = wait(pid)
+	if why == "" {
+		return 0, errUnbegun
+	}
+	return 0, errors.New(why)
 }
 
 // become turns this process into the command of the order that it reads; it returns why
@@ -117,13 +127,13 @@ func become(argv []string) error {
 			return fmt.Errorf("limit %s: %w", name, err)
 		}
 	}
+	_, _ = syscall.Write(faultFD, []byte(becomes)) // if not, it did not begin for who waits
 	return fmt.Errorf("%s: %w", path, syscall.Exec(path, argv, o.Env))
 }
 
 // mainOfOwner is the whole of the process that becomes a command.
 func mainOfOwner() {
 	err := become(os.Args[1:])
-	fault := os.NewFile(faultFD, "fault")
-	_, _ = fault.WriteString(strings.ToValidUTF8(err.Error(), "?"))
+	_, _ = syscall.Write(faultFD, []byte(strings.ToValidUTF8(err.Error(), "?")))
 	syscall.Exit(exitNotStarted)
 }
