@@ -72,6 +72,7 @@ type Config struct {
 	// Version is what the daemon was built from, for people.
 	Version   string
 	saveEvery time.Duration // tests do not wait for long
+	lent      string        // the file of subordinate numbers
 	patience  patience
 }
 
@@ -166,7 +167,7 @@ func (c *Config) fill() (err error) {
 		c.Watch = time.Second
 	}
 	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
-	c.saveEvery = cmp.Or(c.saveEvery, saveEvery)
+	c.saveEvery, c.lent = cmp.Or(c.saveEvery, saveEvery), cmp.Or(c.lent, "/etc/subuid")
 	c.patience.header = cmp.Or(c.patience.header, headerPatience)
 	c.patience.body = cmp.Or(c.patience.body, bodyPatience)
 	c.patience.read = cmp.Or(c.patience.read, readPatience)

@@ -66,6 +66,9 @@ func (s *Station) who(r *http.Request) (peer.User, error) {
 	case !s.admits(u):
 		return u, api.Errorf(api.Forbidden, "", "start one of your own, or let root run one for all: colloc station serve", "this station is %s's alone", s.names.Of(self()))
 	}
+	if lender := s.lender(u); lender != "" {
+		return u, api.Errorf(api.Forbidden, "", "ask as that user, outside of user namespaces", "number %d is one of %s's subordinate numbers, and no user's", u.UID, lender)
+	}
 	return u, nil
 }
 

@@ -2,10 +2,12 @@ package station
 
 import (
 	"os"
+	"strconv"
 
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
+	"example.com/colloc/internal/regular"
 )
 
 // self is the user that the daemon is.
@@ -14,6 +16,16 @@ func self() uint32 { return uint32(os.Geteuid()) } //nolint:gosec // the kernel'
 // admits reports whether a user may use the station at all.
 func (s *Station) admits(u peer.User) bool {
 	return s.config.Everybody || u.Root() || u.UID == self()
+}
+
+// lender is who has lent a user's number, which is nobody's: whoever has thousands would have thousands of shares and limits.
+func (s *Station) lender(u peer.User) string {
+	if !s.config.Everybody || s.names.Of(u.UID) != strconv.FormatUint(uint64(u.UID), 10) {
+		return ""
+	}
+	const most = 1 << 20
+	table, _ := regular.Read(s.config.lent, most) // where there is none nobody lends
+	return peer.Lender(string(table), u.UID)
 }
 
 // ownerOf is as whom a user's task runs.

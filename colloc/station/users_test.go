@@ -25,6 +25,7 @@ import (
 
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/internal/testbed"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
@@ -566,5 +567,25 @@ func TestOverrun(t *testing.T) {
 	}
 	if got := g.output(t, innocent, false); strings.Contains(got, "colloc:") {
 		t.Errorf("the output of the other says %q", got)
+	}
+}
+
+// TestLent: a number that a user got for user namespaces is no user of its own, with shares and limits of its own; one that is a
+// user's, too, is.
+func TestLent(t *testing.T) {
+	nobody, err := peer.Lookup("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := filepath.Join(t.TempDir(), "subuid")
+	if err := os.WriteFile(table, fmt.Appendf(nil, "# of users\nann:200000:65536\nbob:4294967290:100\nx:-1:5\ncy:%d:1\n", nobody), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := lab(t, 1, func(c *Config) { c.lent = table })
+	for uid, lender := range map[uint32]string{199_999: "", 200_000: "ann", 265_535: "ann", 265_536: "", math.MaxUint32: "bob", nobody: "", 0: ""} {
+		code, e := g.ask(t, uid, http.MethodGet, "/v1/state", "")
+		if (code == http.StatusForbidden) != (lender != "") || !strings.Contains(e.What, lender) {
+			t.Errorf("as %d: %d, %v; want it to be a number of %q", uid, code, e, lender)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package peer
 import (
 	"os/user"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -38,6 +39,22 @@ func (n *Names) Of(uid uint32) string {
 	}
 	n.known[uid] = name
 	return name
+}
+
+// Lender returns whom the text of /etc/subuid gives a number, so that processes of that user may go by it; empty is nobody.
+func Lender(table string, uid uint32) string {
+	for line := range strings.Lines(table) {
+		fields := strings.Split(strings.TrimSpace(line), ":")
+		if len(fields) != 3 {
+			continue
+		}
+		from, err := strconv.ParseUint(fields[1], 10, 32)
+		count, countErr := strconv.ParseUint(fields[2], 10, 32)
+		if err == nil && countErr == nil && uint64(uid) >= from && uint64(uid)-from < count {
+			return fields[0]
+		}
+	}
+	return ""
 }
 
 // Lookup finds a user by name or number.
