@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"example.com/colloc/internal/filelock"
-	"example.com/colloc/internal/regular"
 	"example.com/colloc/profile"
 )
 
@@ -182,13 +180,6 @@ func (s *Supervisor) Wait() (Outcome, bool) {
 		_ = os.Remove(s.stem + ClaimEnd)
 	}
 	return o, true
-}
-
-// roomless reports whether the log of a run has what Go says where it ends because there is no room for a thread.
-func roomless(stem string) bool {
-	const most = 64 << 10 // with the stacks of all goroutines
-	text, err := regular.Tail(stem+LogEnd, most)
-	return err == nil && (bytes.Contains(text, []byte("runtime/cgo: pthread_create failed")) || bytes.Contains(text, []byte("runtime: failed to create new OS thread")))
 }
 
 // Reap ends the zombie of a supervisor that an earlier Runner of this process

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"example.com/colloc/internal/regular"
 )
 
 // A command that runs as a user is started in two steps: the supervisor, which may be
@@ -103,6 +106,13 @@ func (o *Order) start(in *group, argv []string) (pid int, err error) {
 		return 0, errUnbegun
 	}
 	return 0, errors.New(why)
+}
+
+// roomless reports whether the log of a run has what Go says where it ends because there is no room for a thread.
+func roomless(stem string) bool {
+	const most = 64 << 10 // with the stacks of all goroutines
+	text, err := regular.Tail(stem+LogEnd, most)
+	return err == nil && (bytes.Contains(text, []byte("runtime/cgo: pthread_create failed")) || bytes.Contains(text, []byte("runtime: failed to create new OS thread")))
 }
 
 // become turns this process into the command of the order that it reads; it returns why
