@@ -4,6 +4,7 @@ package runner
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -73,6 +74,42 @@ func TestDiskFullAgain(t *testing.T) {
 		}
 	}
 	g.pending = nil
+}
+
+// TestFullExpects: while the disk of the queue has no room nobody knows when those that wait start; what runs is expected to end.
+func TestFullExpects(t *testing.T) {
+	var full atomic.Bool
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), func(c *Config) {
+		c.PerGPU, c.floor = 1, profile.MiB
+		c.free = func(string) (profile.Bytes, bool) {
+			if full.Load() {
+				return 0, true
+			}
+			return profile.GiB, true
+		}
+	})
+	ends := filepath.Join(dir, "end")
+	waits := shell(`until [ -e "$1" ]; do sleep 0.01; done`, ends)
+	g.submit(t, waits, waits)
+	done := g.start(t)
+	expects := func(want ...string) bool {
+		g.mu.Lock()
+		g.expected = nil
+		g.mu.Unlock()
+		return slices.Equal(slices.Sorted(maps.Keys(g.Expect())), want)
+	}
+	waitFor(t, func() bool { return expects("1", "2") })
+	full.Store(true)
+	waitFor(t, func() bool { return expects("1") })
+	full.Store(false)
+	waitFor(t, func() bool { return expects("1", "2") })
+	if err := os.WriteFile(ends, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestInARow gives a queue a fault that hits every task: it ends with one sentence,

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"maps"
 	"time"
 
 	"example.com/colloc/colloc/runner/internal/body"
@@ -16,12 +17,15 @@ type Span = body.Span
 const expectEvery = time.Second
 
 // Expect returns when tasks that run or wait are expected to start and end, as far as anybody knows now and if
-// nothing else comes. What it returns must not be modified, and is at most a second old.
+// nothing else comes: none that waits as long as there is no room on the disk of the queue. What it returns must not be modified, and is at most a second old.
 func (r *Runner) Expect() map[string]Expectation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.now(); r.expected == nil || now.Sub(r.foreseen).Abs() >= expectEvery {
 		r.expected, r.foreseen = r.body.Expect(), now
+		if r.stuck != nil || r.diskFull(r.config.Dir, r.config.Dir) != "" { // nobody knows for how long
+			maps.DeleteFunc(r.expected, func(id string, _ Expectation) bool { e := r.queue.ByID[id]; return e == nil || e.State == Queued })
+		}
 	}
 	return r.expected
 }

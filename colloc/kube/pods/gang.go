@@ -20,7 +20,12 @@ type Gang struct {
 }
 
 // String calls the gang.
-func (g Gang) String() string { return fmt.Sprintf("gang %q of %d pods", g.Name, g.Size) }
+func (g Gang) String() string {
+	if g.Size == 1 {
+		return fmt.Sprintf("gang %q of one pod", g.Name) // with several GPUs
+	}
+	return fmt.Sprintf("gang %q of %d pods", g.Name, g.Size)
+}
 
 // Groups tells how many pods of a PodGroup have to start at once, 0 where any of them may
 // start alone. It is not ok where there is no such PodGroup.

@@ -2,6 +2,7 @@ package pods_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -191,5 +192,19 @@ func TestTrim(t *testing.T) {
 	}
 	if p, _ := pods.PhaseOf(trimmed); p != pods.Waiting {
 		t.Errorf("the trimmed pod is %v", p)
+	}
+}
+
+// TestAlone: a pod with several GPUs that is in no other gang is one by itself, of one pod.
+func TestAlone(t *testing.T) {
+	pod := gated(api.Gate)
+	pod.Annotations = map[string]string{api.AnnotationGPUs: "2"}
+	d, err := api.ReadDemand(pod.Annotations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := pods.GangOf(pod, d, nil)
+	if want := fmt.Sprintf("gang %q of one pod", pod.Name); err != nil || g.String() != want {
+		t.Errorf("it is %v, %v; want %s", g, err, want)
 	}
 }
