@@ -59,6 +59,9 @@ func TestSoak(t *testing.T) {
 		if round == rounds/2 {
 			first = last
 		}
+		if round%max(1, rounds/20) == 0 {
+			t.Logf("after %d pods %+v", x.made, last)
+		}
 	}
 	t.Logf("after %d pods %+v, after %d %+v", (rounds/2+1)*pods, first, x.made, last)
 	// Connections come and go; a heap of a few MiB is as large as the collector lets it become.
