@@ -55,10 +55,18 @@ func TestLimitAndTier(t *testing.T) {
 		if on := runs(time.Hour); len(on) != 1 || !on["late"] {
 			t.Errorf("budget %d: %v start after bob1", budget, on)
 		}
-		if err := s.Limit("ann", unlimited, unlimited); err != nil {
+		if err := s.Finish("bob2"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Finish("bob2"); err != nil {
+		for _, none := range [][2]profile.Opt[int]{{profile.Some(0), unlimited}, {unlimited, profile.Some(0)}} {
+			if err := s.Limit("ann", none[0], none[1]); err != nil {
+				t.Fatal(err)
+			}
+			if on := runs(2 * time.Hour); len(on) != 0 {
+				t.Errorf("budget %d: %v start, and ann may have none", budget, on)
+			}
+		}
+		if err := s.Limit("ann", unlimited, unlimited); err != nil {
 			t.Fatal(err)
 		}
 		if on := runs(2 * time.Hour); len(on) != 1 || !on["ann2"] {

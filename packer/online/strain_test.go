@@ -37,6 +37,9 @@ func TestSchedulerRelieves(t *testing.T) {
 		}
 		serves := &jobs[0]
 		serves.MinSpeed = 0.5 + rng.Float64()/2
+		if rng.IntN(2) == 0 { // just as fast as it is beside some
+			serves.MinSpeed = speedsOf(t, jobs[:1+rng.IntN(len(jobs))])[0]
+		}
 		if err := s.Change(*serves); err != nil {
 			t.Fatal(err)
 		}
@@ -75,19 +78,23 @@ func TestSchedulerRelieves(t *testing.T) {
 // allowed reports whether all are as fast together as they must be.
 func allowed(t *testing.T, jobs []online.Job) bool {
 	t.Helper()
-	set, speeds := make([]*packer.Task, len(jobs)), make([]float64, len(jobs))
-	for i := range jobs {
-		set[i] = &jobs[i].Task
-	}
-	if err := (pressing{}).Speeds(set, nil, profile.TimeSlice, speeds); err != nil {
-		t.Fatal(err)
-	}
-	for i := range jobs {
-		if speeds[i] < jobs[i].MinSpeed {
+	for i, speed := range speedsOf(t, jobs) {
+		if speed < jobs[i].MinSpeed {
 			return false
 		}
 	}
 	return true
+}
+
+// speedsOf are the speeds of jobs together.
+func speedsOf(t *testing.T, jobs []online.Job) []float64 {
+	t.Helper()
+	set, speeds := make([]*packer.Task, len(jobs)), make([]float64, len(jobs))
+	for i := range jobs {
+		set[i] = &jobs[i].Task
+	}
+	ok(t, (pressing{}).Speeds(set, nil, profile.TimeSlice, speeds))
+	return speeds
 }
 
 // slowRelief is how many must go so that the first is fast enough, -1 if those that may are not enough.

@@ -226,8 +226,19 @@ func TestSchedulerGPUs(t *testing.T) {
 			t.Error("want an error")
 		}
 	}
-	if _, err := s.AddGPU(packer.GPU{ID: "new", Memory: profile.GiB}, 0); !errors.Is(err, online.ErrDuplicate) {
-		t.Errorf("a GPU twice: %v", err)
+	before, err := s.State()
+	ok(t, err)
+	for name, g := range map[string]packer.GPU{
+		"a GPU twice":              {ID: "new", Memory: profile.GiB},
+		"a resident that is known": {ID: "next", Memory: profile.GiB, Residents: []packer.Task{{ID: "a"}}},
+		"a resident that is wide":  {ID: "next", Memory: profile.GiB, Residents: []packer.Task{{ID: "x", GPUs: 2}}},
+	} {
+		if _, err := s.AddGPU(g, 0); !errors.Is(err, online.ErrDuplicate) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after, err := s.State(); err != nil || string(after) != string(before) {
+			t.Errorf("%s: %s, %v\nbecame %s", name, before, err, after)
+		}
 	}
 }
 
