@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/colloc/packer"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
@@ -77,6 +78,53 @@ func TestExpectScaled(t *testing.T) {
 		}
 		if diff := cmp.Diff(s.Expect(1), s.Expect(-factor)); diff != "" {
 			t.Fatalf("times %v (-1 +less than 0):\n%s", factor, diff)
+		}
+	}
+}
+
+// TestReportEnd: who runs beside others, or on a slow GPU, is expected to end when it was told.
+func TestReportEnd(t *testing.T) {
+	rng := rand.New(rand.NewPCG(46, 6))
+	for range 60 {
+		gpus := cards(2)
+		gpus[1].Labels = []string{"slow"}
+		s, err := online.NewScheduler(gpus, uneven{}, packer.Limits{MaxSet: 4}, nil)
+		ok(t, err)
+		on, now := rng.IntN(2), time.Duration(rng.IntN(60))*time.Minute
+		ok(t, s.Adopt(job("a", 0.3, 1, time.Hour), on))
+		if rng.IntN(2) == 0 {
+			ok(t, s.Adopt(job("b", 0.3, 1, 1000*time.Hour), on))
+		}
+		decided(t, s, 0)
+		ok(t, s.Advance(now))
+		in := time.Duration(1+rng.IntN(100_000)) * time.Second
+		ok(t, s.ReportEnd("a", in))
+		if end := s.Expect(1)["a"].End; (end - now - in).Abs() > 10*time.Millisecond {
+			t.Fatalf("it is to end in %v, and is expected in %v", in, end-now)
+		}
+	}
+}
+
+// TestSeenOfNoGPU: what is seen of a task that no GPU can take is reserved all the same, with its margin.
+func TestSeenOfNoGPU(t *testing.T) {
+	s, err := online.NewScheduler(nil, pressing{}, packer.Limits{}, &online.SchedulerOptions{Growth: profile.Some(0.0)})
+	ok(t, err)
+	submit(t, s, job("a", 0, 30, time.Hour))
+	ok(t, s.Seen("a", 7*profile.GiB))
+	if r, err := s.Why("a"); err != nil || r.Code != packer.NoGPU || r.Memory != 7*profile.GiB {
+		t.Errorf("%+v, %v; want no GPU for 7 GiB", r, err)
+	}
+}
+
+// TestWhyNeverFast: a task that must be as fast as it is alone lacks GPUs, not speed.
+func TestWhyNeverFast(t *testing.T) {
+	for _, least := range []float64{0.9, 1} {
+		s := scheduler(t, 1, nil)
+		j := job("a", 0, 1, time.Hour)
+		j.GPUs, j.MinSpeed = 2, least
+		submit(t, s, j)
+		if r, err := s.Why("a"); err != nil || r.Code != packer.TooFewGPUs || r.GPUs != 1 {
+			t.Errorf("at least %v: %+v, %v; want one GPU more", least, r, err)
 		}
 	}
 }

@@ -14,6 +14,9 @@ func (s *Scheduler) Sound() error {
 	tasks, spare := make([]int, len(s.like)), 0
 	for _, e := range s.order {
 		tasks[e.kind]++
+		if e.told != slices.Contains(s.told, e) || e.strained != slices.Contains(s.strains, e) {
+			return fmt.Errorf("task %q was told of: %v, strained: %v; it is not in the lists of those, or is", e.ID, e.told, e.strained)
+		}
 		if s.entries[e.ID] != e {
 			return fmt.Errorf("task %q is not found by its ID", e.ID)
 		}

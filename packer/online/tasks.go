@@ -226,8 +226,8 @@ func (s *Scheduler) Report(id string, left time.Duration) error {
 func (s *Scheduler) ReportEnd(id string, in time.Duration) error {
 	err := s.Report(id, in)
 	if e := s.entries[id]; err == nil && len(e.on) > 0 {
-		ms := e.left / rollout.One
-		e.left = max(1, ms) * max(1, min(s.rate(e), rollout.MaxLeft/max(1, ms)))
+		ms := e.left / rollout.One // one at least, by Report
+		e.left = ms * max(1, min(s.rate(e), rollout.MaxLeft/ms))
 	}
 	return err
 }
