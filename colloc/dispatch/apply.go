@@ -17,7 +17,6 @@ func (e Submitted) apply(d *Dispatcher) error {
 	d.enter(j)
 	d.later(func() error { return d.introduce(j) })
 	d.sync(j)
-	d.forbid(j)
 	return nil
 }
 
@@ -90,7 +89,6 @@ func (e Adopted) apply(d *Dispatcher) error {
 	d.begin(j, r)
 	d.later(func() error { return d.introduce(j, at...) })
 	d.sync(j)
-	d.forbid(j)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -98,6 +99,35 @@ func TestStaysEnds(t *testing.T) {
 	s.tell(dispatch.Released{Job: "high"})
 	if s.decide(); s.why("high").Code != dispatch.Clears {
 		t.Fatalf("high does not get its place: %+v", s.why("high"))
+	}
+}
+
+// TestLeftOfRuns: what is left when a run ends, asked for or not, is what its job still runs for.
+func TestLeftOfRuns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(47, 3))
+	for range 40 {
+		s := newSite(t, 1, dispatch.Options{})
+		s.submit("low", "ann", func(j *dispatch.Job) {
+			j.Left, j.Restart = profile.Some(10*time.Hour), profile.Some(time.Minute)
+		})
+		s.decide()
+		slow := s.d.Expect()["low"].End.Value.Hours() / 10
+		s.now += time.Hour
+		left, how := time.Duration(1+rng.IntN(1000))*time.Minute, dispatch.Lost
+		if rng.IntN(2) == 0 {
+			s.submit("high", "ann", func(j *dispatch.Job) { j.Priority = 1 })
+			s.decide()
+			s.tell(dispatch.Withdrawn{Job: "high"})
+			how = dispatch.Stopped
+		}
+		s.tell(dispatch.Ended{Job: "low", Run: s.on["low"], How: how, Left: profile.Some(left)})
+		if got := s.decide(); len(got) != 1 || got[0] != "low" {
+			t.Fatalf("%v starts, want low", got)
+		}
+		want := time.Duration(slow * float64(left))
+		if in := s.d.Expect()["low"].End.Value - s.now; (in - want).Abs() > time.Second {
+			t.Fatalf("%v are left of one that was %v, and it is expected to end in %v, want %v", left, how, in, want)
+		}
 	}
 }
 
