@@ -89,7 +89,21 @@ func (s *Scheduler) Sound() error {
 			return fmt.Errorf("class %d has %d GPUs; counted are %d", k, of[k], s.classes[k].gpus)
 		}
 	}
-	return cmp.Or(s.soundBans(), s.soundOffers())
+	return cmp.Or(s.soundBans(), s.soundOffers(), s.soundLine())
+}
+
+// soundLine asks whether the engine is told of all who waited at the last decision and are there, in the order of then.
+func (s *Scheduler) soundLine() error {
+	var want []int32
+	for _, e := range s.line {
+		if i := slices.Index(s.order, e); i >= 0 {
+			want = append(want, int32(i))
+		}
+	}
+	if s.fillEngine(); !slices.Equal(s.engine.Line, want) {
+		return fmt.Errorf("of %d that waited the engine is told of %v; want %v", len(s.line), s.engine.Line, want)
+	}
+	return nil
 }
 
 // soundBans counts who shares each ban.
