@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/internal/plain"
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
 )
@@ -140,7 +141,8 @@ func (r Report) String() string {
 		line("memory: %d peaks; %d beyond what would be reserved, else %.0f %% of it unused", m.Seen, m.Under, 100*m.Waste)
 	}
 	for _, m := range r.Worst {
-		line("  %s on %s beside %s: %.2f, predicted %.2f (%.2f to %.2f)", m.Task, m.GPU, strings.Join(m.Beside, ", "), m.Seen, m.Predicted.Value, m.Predicted.Lo, m.Predicted.Hi)
+		who := plain.Text(fmt.Sprintf("%s on %s beside %s", m.Task, m.GPU, strings.Join(m.Beside, ", "))) // names that users gave
+		line("  %s: %.2f, predicted %.2f (%.2f to %.2f)", who, m.Seen, m.Predicted.Value, m.Predicted.Lo, m.Predicted.Hi)
 	}
 	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,5 +45,14 @@ starts: 0 share and 0 are alone as with colloc; 0 would share, 0 would not; 0 wo
 	}
 	if got := (shadow.Report{}).String(); strings.Contains(got, "0001") || !strings.HasPrefix(got, "colloc beside the scheduler, deciding nothing; no task was seen\n") {
 		t.Errorf("of no time: %s", got)
+	}
+}
+
+// TestReportOfHostileNames: what users called their models is not obeyed by the terminal of whoever reads the report.
+func TestReportOfHostileNames(t *testing.T) {
+	miss := shadow.Miss{GPU: "A100\x1b[2J", Task: "\x1b]0;mine\abert", Beside: []string{"vgg\r", "gpt"}, Seen: 1}
+	text := shadow.Report{Worst: []shadow.Miss{miss}}.String()
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) || !strings.Contains(text, "bert on A100 beside vgg, gpt:") {
+		t.Errorf("%q", text)
 	}
 }
