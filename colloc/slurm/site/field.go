@@ -129,13 +129,6 @@ func splitList(s string) []string {
 	return list
 }
 
-func (w words) first() string {
-	if len(w) == 0 {
-		return ""
-	}
-	return w[0]
-}
-
 // text is a string; null and what is no string are empty.
 type text string
 

@@ -156,12 +156,12 @@ type State struct {
 // jobState puts Slurm's word, or words, into one: a job that completes still
 // holds what it has.
 func jobState(w words) JobState {
-	for _, s := range w {
-		if s := strings.ToUpper(s); s == "COMPLETING" {
-			return Completing
-		}
+	text := strings.ToUpper(strings.Join(w, ","))
+	if slices.Contains(strings.Split(text, ","), "COMPLETING") {
+		return Completing
 	}
-	state, _, _ := strings.Cut(strings.ToUpper(w.first()), " ") // "CANCELLED by 1000"
+	state, _, _ := strings.Cut(text, ",")
+	state, _, _ = strings.Cut(state, " ") // "CANCELLED by 1000"
 	return JobState(strings.TrimSuffix(state, "+"))
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"example.com/colloc/internal/filelock"
-	"example.com/colloc/profile"
 )
 
 // Supported says whether this system, and this process, can run commands.
@@ -44,21 +43,6 @@ func Lock(dir string) (io.Closer, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return locked{file}, nil
-}
-
-// Launch is all that a run needs.
-type Launch struct {
-	Stem string // of the run's files
-	Key  string // of the task
-	Dir  string
-	// LogLimit is how much room the output may take; 0 or less is without limit.
-	LogLimit profile.Bytes
-	Path     string
-	Argv     []string
-	Env      []string
-	// Order says as whom the command runs, which then finds its program by itself; nil is
-	// this user. Its Dir and Env are those above.
-	Order *Order
 }
 
 // Supervisor is the process between this one and a command.

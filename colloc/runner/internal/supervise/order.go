@@ -1,6 +1,25 @@
 package supervise
 
-import "fmt"
+import (
+	"fmt"
+
+	"example.com/colloc/profile"
+)
+
+// Launch is all that a run needs.
+type Launch struct {
+	Stem string // of the run's files
+	Key  string // of the task
+	Dir  string
+	// LogLimit is how much room the output may take; 0 or less is without limit.
+	LogLimit profile.Bytes
+	Path     string
+	Argv     []string
+	Env      []string
+	// Order says as whom the command runs, which then finds its program by itself; nil is
+	// this user. Its Dir and Env are those above.
+	Order *Order
+}
 
 // Order is how a command runs as a user: what must not be said where others can read
 // it, or be done as anybody else.

@@ -39,13 +39,6 @@ func (Process) Alive() bool                              { return false }
 func (Process) AwaitEnd()                                {}
 func (Process) SignalGroup(syscall.Signal) (bool, error) { return false, ErrUnsupported }
 
-type Launch struct {
-	Stem, Key, Dir, Path string
-	Argv, Env            []string
-	LogLimit             profile.Bytes
-	Order                *Order
-}
-
 func (*Launch) Start() (*Supervisor, error) { return nil, ErrUnsupported }
 
 type Supervisor struct{}
