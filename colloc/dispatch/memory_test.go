@@ -7,6 +7,8 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/dispatch"
+	"example.com/colloc/packer"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -98,4 +100,48 @@ func TestTogether(t *testing.T) {
 	if m, err := s.d.Memory("b"); err != nil || m != 12*profile.GiB {
 		t.Fatalf("b reserves %v (%v), want 12 GiB", m, err)
 	}
+}
+
+// grows is a Mind that predicts more memory with each time it has learned something.
+type grows struct {
+	*colloc.Planner
+	learned profile.Bytes
+}
+
+func (m *grows) Packed(t colloc.Task) (packer.Task, error) {
+	if t.Reserved == 0 {
+		t.Reserved = (1 + m.learned) * profile.GiB
+	}
+	return m.Planner.Packed(t)
+}
+
+func (m *grows) Relearn(*online.Scheduler, []colloc.GPU) error {
+	m.learned++
+	return nil
+}
+
+// TestLearnedOfThoseThatWait: what was learned counts for who waits and says nothing of memory, as if it had come later.
+func TestLearnedOfThoseThatWait(t *testing.T) {
+	m := &grows{Planner: planner(t)}
+	d, err := dispatch.New(m, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := func(id string, reserved profile.Bytes) dispatch.Event {
+		return dispatch.Submitted{Job: dispatch.Job{Task: colloc.Task{ID: id, Profile: &profile.Profile{}, Reserved: reserved}}}
+	}
+	is := func(id string, want profile.Bytes) {
+		t.Helper()
+		if r, err := d.Why(id); err != nil || r.Placing.Memory != want {
+			t.Errorf("%s: %+v, %v; want %v", id, r.Placing, err, want)
+		}
+	}
+	for _, e := range []dispatch.Event{job("before", 0), job("told", 9*profile.GiB), dispatch.Learned{}, job("after", 0)} {
+		if err := d.Tell(0, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is("before", 2*profile.GiB)
+	is("after", 2*profile.GiB)
+	is("told", 9*profile.GiB)
 }
