@@ -79,7 +79,7 @@ func allowed() []arrow {
 		{"colloc/gain/records", []string{"internal/regular", profile, "colloc/slurm/site"}},
 		{"colloc/shadow/follow", []string{profile, "predict/...", "colloc", "colloc/dispatch", "colloc/gain/...", "colloc/shadow/...", "colloc/sim"}},
 		{"colloc/shadow/journal", []string{internal, profile}},
-		{"colloc/shadow", []string{profile, "predict", "packer", "colloc", "colloc/dispatch"}},
+		{"colloc/shadow", []string{"internal/plain", profile, "predict", "packer", "colloc", "colloc/dispatch"}},
 		{"colloc/cmd", append(slices.Clone(programs), "github.com/spf13/cobra", "golang.org/x/term", "github.com/schollz/progressbar/...", "github.com/prometheus/...")},
 		{"examples", append(slices.Clone(programs), "examples/...")},
 	}
