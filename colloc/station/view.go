@@ -40,6 +40,21 @@ func (s *Station) viewer(u peer.User) *viewer {
 	return v
 }
 
+// meet says beside whom a job runs. What was foretold of its speed was for those who were there before.
+func (v *viewer) meet(j *api.Job, r *runner.Record) {
+	for _, id := range r.Devices() {
+		for _, other := range v.beside[id] {
+			if other == r.Task.ID || slices.Contains(j.Beside, other) {
+				continue
+			}
+			j.Beside = append(j.Beside, other)
+			if o, ok := v.s.runner.Record(other); ok && o.Started.After(r.Started) {
+				j.Predicted = profile.Opt[float64]{}
+			}
+		}
+	}
+}
+
 // job is one record as its user, or another one, may see it.
 func (v *viewer) job(r *runner.Record) api.Job {
 	t := &r.Task
@@ -71,17 +86,7 @@ func (v *viewer) job(r *runner.Record) api.Job {
 			j.Exit = profile.Some(r.Exit)
 		}
 	default:
-		for _, id := range r.Devices() {
-			for _, other := range v.beside[id] {
-				if other == t.ID || slices.Contains(j.Beside, other) {
-					continue
-				}
-				j.Beside = append(j.Beside, other)
-				if o, ok := v.s.runner.Record(other); ok && o.Started.After(r.Started) {
-					j.Predicted = profile.Opt[float64]{} // that was for those who were there before
-				}
-			}
-		}
+		v.meet(&j, r)
 		if x, ok := v.expect[t.ID]; ok {
 			j.Ends, j.EndsIn = profile.Some(x.End.At), between(x.End)
 		}

@@ -57,7 +57,7 @@ func guarded(uses string, id nvmlx.DeviceID, patience time.Duration) (folder *os
 	}
 	const pause = 5 * time.Millisecond
 	for err = filelock.Take(guard); errors.Is(err, filelock.ErrInUse) && patience > 0; patience -= pause {
-		time.Sleep(pause)
+		time.Sleep(pause) //nolint:forbidigo // what it waits for is another process
 		err = filelock.Take(guard)
 	}
 	if err != nil {

@@ -32,27 +32,12 @@ func seatOf(pid int) (seat, error) {
 // the run had; what cannot be shown to be its is left alone. It waits for what it
 // killed, and for what is ending.
 func KillRest(stem string) {
-	name, value, _ := strings.Cut(Mark(stem), "=")
+	marked, ending := markedBy(stem)
 	seats := make(map[seat]bool)
 	own, _ := seatOf(os.Getpid())
-	var ending, marked []int
-	for scan, left := 0, processes(); len(left) > 0 && scan < maxScans; scan++ {
-		var starting []int
-		for _, pid := range left {
-			switch got, soon := variable(pid, name); {
-			case soon:
-				starting = append(starting, pid)
-			case got == value:
-				marked = append(marked, pid)
-				if s, err := seatOf(pid); err == nil && s.session != own.session { // whoever called us with that environment is no task
-					seats[s] = true
-				}
-			case isEnding(pid): // who knows whose it was
-				ending = append(ending, pid)
-			}
-		}
-		if left = starting; len(left) > 0 {
-			time.Sleep(time.Millisecond) //nolint:forbidigo // what it waits for is the kernel
+	for _, pid := range marked {
+		if s, err := seatOf(pid); err == nil && s.session != own.session { // whoever called us with that environment is no task
+			seats[s] = true
 		}
 	}
 	endGroup(stem, marked)
@@ -76,6 +61,29 @@ func KillRest(stem string) {
 			p.AwaitEnd()
 		}
 	}
+}
+
+// markedBy are the processes that have the mark of a run, and those that are ending, of which nobody knows whose they were.
+// It waits for those that are about to become another program.
+func markedBy(stem string) (marked, ending []int) {
+	name, value, _ := strings.Cut(Mark(stem), "=")
+	for scan, left := 0, processes(); len(left) > 0 && scan < maxScans; scan++ {
+		var starting []int
+		for _, pid := range left {
+			switch got, soon := variable(pid, name); {
+			case soon:
+				starting = append(starting, pid)
+			case got == value:
+				marked = append(marked, pid)
+			case isEnding(pid):
+				ending = append(ending, pid)
+			}
+		}
+		if left = starting; len(left) > 0 {
+			time.Sleep(time.Millisecond) //nolint:forbidigo // what it waits for is the kernel
+		}
+	}
+	return marked, ending
 }
 
 // isEnding reports whether the kernel is about to end a process with all its threads, which
