@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -130,7 +131,13 @@ func allocate(uses string, g gpu, size profile.Bytes) (free func() error, err er
 	if err != nil {
 		return nil, fmt.Errorf("fakegpu: %w", err)
 	}
-	return func() error { return errors.Join(os.Remove(file.Name()), file.Close()) }, nil
+	return func() error {
+		folder, err := folderOf(uses, g.id)
+		if err == nil {
+			err = errors.Join(folder.Remove(filepath.Base(file.Name())), folder.Close())
+		}
+		return errors.Join(err, file.Close())
+	}, nil
 }
 
 // claim writes a claim under a name that is free.
