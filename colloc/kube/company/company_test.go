@@ -3,6 +3,7 @@ package company_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -201,7 +202,7 @@ func TestSpreadHonoursTaints(t *testing.T) {
 	})
 	x := company.New(node, names)
 	for i, on := range []string{"a", "b", "c"} {
-		x.Set(types.UID(fmt.Sprint(i)), company.Of(pod("y")), on)
+		x.Set(types.UID(strconv.Itoa(i)), company.Of(pod("y")), on)
 	}
 	for what, tt := range map[string]struct {
 		pod   *corev1.Pod
