@@ -27,16 +27,19 @@ func TestHostile(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"5.1", "6.1"} { // as of processes that live
+	hold := func(name string) {
+		t.Helper()
 		f, err := os.Open(in(name))
 		if err == nil {
+			t.Cleanup(func() { _ = f.Close() })
 			err = filelock.Take(f)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = f.Close() }()
 	}
+	hold("5.1") // as of processes that live
+	hold("6.1")
 	if list, err := s.Processes(t.Context(), "a"); err != nil || len(list) != 0 {
 		t.Errorf("there are %+v, %v; want none", list, err)
 	}
@@ -48,14 +51,7 @@ func TestHostile(t *testing.T) {
 	if err := errors.Join(err, statErr); err != nil || len(names) != 1 || info.Mode().Perm() != 0o600 {
 		t.Errorf("outside of the folder are %v, the secret is %v, %v", names, info, err)
 	}
-	guard, err := os.Open(in(lockName))
-	if err == nil {
-		err = filelock.Take(guard)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = guard.Close() }()
+	hold(lockName)
 	if _, err := s.Processes(t.Context(), "a"); !errors.Is(err, filelock.ErrInUse) || !errors.Is(err, nvmlx.ErrTransient) {
 		t.Errorf("where somebody keeps the lock: %v", err)
 	}

@@ -156,12 +156,11 @@ type State struct {
 // jobState puts Slurm's word, or words, into one: a job that completes still
 // holds what it has.
 func jobState(w words) JobState {
-	text := strings.ToUpper(strings.Join(w, ","))
-	if slices.Contains(strings.Split(text, ","), "COMPLETING") {
+	states := strings.Split(strings.ToUpper(strings.Join(w, ",")), ",")
+	if slices.Contains(states, "COMPLETING") {
 		return Completing
 	}
-	state, _, _ := strings.Cut(text, ",")
-	state, _, _ = strings.Cut(state, " ") // "CANCELLED by 1000"
+	state, _, _ := strings.Cut(states[0], " ") // "CANCELLED by 1000"
 	return JobState(strings.TrimSuffix(state, "+"))
 }
 

@@ -78,9 +78,9 @@ type solo struct {
 	byEntry   map[*backlog.Entry]rates
 }
 
-// keep notes the rates of a profile. Where there are too many all others are forgotten, and measured again.
+// keep notes the rates of a profile. Where one more would be too many all others are forgotten, and measured again.
 func (s *solo) keep(p *profile.Profile, r rates) {
-	if len(s.byProfile) >= mostProfiles {
+	if _, known := s.byProfile[p]; !known && len(s.byProfile) >= mostProfiles {
 		clear(s.byProfile)
 	}
 	s.byProfile[p] = r

@@ -129,5 +129,10 @@ func TestRatesOfMany(t *testing.T) {
 		if n := len(f.solo.byProfile); n > mostProfiles || f.soloRate(e, steps) != 2 {
 			t.Fatalf("after %d: the rates of %d profiles, and the last is %v", i+1, n, f.soloRate(e, steps))
 		}
+		if n := len(f.solo.byProfile); n == mostProfiles {
+			if f.learnSolo(e, rate{value: 3}); len(f.solo.byProfile) != n || f.soloRate(e, steps) != 3 {
+				t.Fatalf("of %d profiles %d are left when one is measured again", n, len(f.solo.byProfile))
+			}
+		}
 	}
 }
