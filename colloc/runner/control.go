@@ -108,6 +108,10 @@ func (r *Runner) Record(id string) (Record, bool) {
 func (r *Runner) Records() []Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.records()
+}
+
+func (r *Runner) records() []Record {
 	records := make([]Record, len(r.queue.Entries))
 	for i, e := range r.queue.Entries {
 		records[i] = e.Record

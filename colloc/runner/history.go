@@ -19,12 +19,13 @@ func (r *Runner) History(before int, each func(Record) bool) error {
 	return nil
 }
 
-// Past counts the tasks of the history by their owner's user, -1 for those without one, and
-// by how they ended. O(users).
-func (r *Runner) Past() map[int]map[State]int {
+// All returns what Records does, and counts the tasks of the history by their owner's user, -1
+// for those without one, and by how they ended. Both are of one moment: each task is in one of
+// them. O(tasks).
+func (r *Runner) All() (records []Record, past map[int]map[State]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.store.Past.Ended // never changed, only replaced
+	return r.records(), r.store.Past.Ended // the latter is never changed, only replaced
 }
 
 // At each look a bounded number of tasks moves to the history, and none before there are some.

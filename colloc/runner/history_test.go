@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,9 +42,10 @@ func TestHistory(t *testing.T) {
 		if err := g.History(0, func(r Record) bool { past = append(past, r.Number); return true }); err != nil {
 			t.Fatal(err)
 		}
-		count := g.Past()[-1]
-		if len(past) != inPast || len(g.Records())+len(past) != n || count[Succeeded]+count[Failed] != inPast || count[Failed] != failed {
-			t.Errorf("%d tasks in the history, counted as %v, and %d in memory, want %d of %d", len(past), count, len(g.Records()), inPast, n)
+		records, counts := g.All()
+		count := counts[-1]
+		if len(past) != inPast || len(records)+len(past) != n || count[Succeeded]+count[Failed] != inPast || count[Failed] != failed {
+			t.Errorf("%d tasks in the history, counted as %v, and %d in memory, want %d of %d", len(past), count, len(records), inPast, n)
 		}
 		if !slices.IsSortedFunc(past, func(a, b int) int { return b - a }) {
 			t.Errorf("the history is in the order %v, want the last first", past)
@@ -87,6 +89,45 @@ func TestHistory(t *testing.T) {
 	}
 	if r := again.record(t, "retried"); r.Runs != 2 || r.Number != 1 {
 		t.Errorf("the task that ran again is %+v", r)
+	}
+}
+
+// TestAll looks at all tasks while they go to the history and come back: each is counted once.
+func TestAll(t *testing.T) {
+	const n = 100
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.Keep, c.Watch = 1, time.Hour })
+	ids := g.submit(t, slices.Repeat([]Task{shell("true")}, n)...)
+	stop := make(chan struct{})
+	var looker sync.WaitGroup
+	looker.Go(func() {
+		for {
+			records, past := g.All()
+			all := len(records)
+			for _, count := range past[-1] {
+				all += count
+			}
+			if all != n {
+				t.Errorf("%d tasks are in memory and %v in the history, want %d", len(records), past, n)
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})
+	defer looker.Wait()
+	defer close(stop)
+	for range 20 {
+		if err := g.Kill(ids...); err != nil {
+			t.Fatal(err)
+		}
+		g.mu.Lock()
+		g.archive()
+		g.mu.Unlock()
+		if err := g.Retry(ids...); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func (s *Station) list(r *http.Request, u peer.User) (any, error) {
 		}
 		p.before = last.Number
 	}
-	records := s.runner.Records()
+	records, past := s.runner.All()
 	p.expect = s.runner.Expect()
 	left, most := q.Ended, q.Limit
 	for _, r := range slices.Backward(records) {
@@ -44,7 +44,7 @@ func (s *Station) list(r *http.Request, u peer.User) (any, error) {
 		most--
 		p.add(&r)
 	}
-	if n := p.past(); left < 0 || left > n {
+	if n := p.among(past); left < 0 || left > n {
 		left = n // no further: the history may be long
 	}
 	err = p.addPast(r.Context(), min(left, q.Limit))
@@ -99,9 +99,9 @@ func (p *page) addPast(ctx context.Context, left int) error {
 	return err
 }
 
-// past counts the jobs of the history that a query names, whatever their numbers.
-func (p *page) past() (n int) {
-	for uid, of := range p.s.runner.Past() {
+// among counts the jobs of the history that a query names, whatever their numbers.
+func (p *page) among(past map[int]map[runner.State]int) (n int) {
+	for uid, of := range past {
 		if p.User != "" && p.s.names.Of(userOf(uid)) != p.User {
 			continue
 		}

@@ -141,7 +141,7 @@ func (s *Station) snapshot(u peer.User) *api.State {
 		st.GPUs = append(st.GPUs, v.gpu(i))
 	}
 	users := make(map[uint32]*api.User)
-	records := s.runner.Records()
+	records, past := s.runner.All()
 	v.expect, v.live = s.runner.Expect(), true
 	for i := range records {
 		r := &records[i]
@@ -159,7 +159,7 @@ func (s *Station) snapshot(u peer.User) *api.State {
 			st.Active = append(st.Active, v.job(r))
 		}
 	}
-	s.countPast(users, &st.Count)
+	s.countPast(past, users, &st.Count)
 	st.Users = append(st.Users, s.users(users)...)
 	slices.SortFunc(st.Users, func(a, b api.User) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) })
 	slices.SortStableFunc(st.Active, func(a, b api.Job) int { return a.Started.Compare(b.Started) })
@@ -197,8 +197,8 @@ func (s *Station) users(users map[uint32]*api.User) (all []api.User) {
 }
 
 // countPast adds the jobs of the history.
-func (s *Station) countPast(users map[uint32]*api.User, all *api.Count) {
-	for uid, of := range s.runner.Past() {
+func (s *Station) countPast(past map[int]map[runner.State]int, users map[uint32]*api.User, all *api.Count) {
+	for uid, of := range past {
 		owner := userOf(uid)
 		u := users[owner]
 		if u == nil {
