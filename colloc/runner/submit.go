@@ -110,6 +110,9 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 		}
 	}
 	check(t.Memory >= 0, "Memory", int64(t.Memory), "0 bytes or more")
+	if most := r.fleet.Largest(); most > 0 { // without GPUs it waits until they are there
+		check(t.Memory <= most, "Memory", t.Memory, fmt.Sprintf("at most the %v that the largest GPU offers", most))
+	}
 	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1, "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
 	check(t.GPUs >= 0 && t.GPUs <= len(r.fleet.Cards), "GPUs", t.GPUs, fmt.Sprintf("0 for one, or up to the %d that there are", len(r.fleet.Cards)))
 	check(t.CPUs >= 0, "CPUs", t.CPUs, "0 for a share or more")

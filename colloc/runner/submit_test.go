@@ -44,6 +44,7 @@ func TestSubmitFaults(t *testing.T) {
 		{"variable", []Task{with(func(t *Task) { t.Env = []string{"SECRET"} })}, `Env is "SECRET"..., want KEY=value`},
 		{"variable without a name", []Task{with(func(t *Task) { t.Env = []string{"=SECRET"} })}, `Env is ""..., want KEY=value`},
 		{"variable with a zero byte", []Task{with(func(t *Task) { t.Env = []string{"A=b\x00"} })}, `Env is "A"..., want KEY=value`},
+		{"Memory of no GPU", []Task{with(func(t *Task) { t.Memory = 37 * profile.GiB })}, "Memory is 37 GiB, want at most the 36 GiB that the largest GPU offers"},
 		{"GPUs", []Task{with(func(t *Task) { t.GPUs = 2 })}, "GPUs is 2, want 0 for one, or up to the 1 that there are"},
 		{"GPUs below 0", []Task{with(func(t *Task) { t.GPUs = -1 })}, "GPUs is -1"},
 		{"cores", []Task{with(func(t *Task) { t.CPUs = -1 })}, "CPUs is -1"},

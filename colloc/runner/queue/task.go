@@ -35,6 +35,7 @@ type Task struct {
 	Profile *profile.Profile `json:"-"`
 	// Memory is what to reserve for it; 0 lets the Planner predict it from the
 	// Profile. A task of which neither tells anything gets a GPU of its own, or a share of one.
+	// It is at most what the largest GPU offers when it is empty.
 	Memory profile.Bytes `json:"memory,omitempty"`
 	// MaxSlowdown is solo speed over collocated speed that it bears, at least 1. 0 means
 	// the Planner's default. +Inf is no limit, which a record gives as the largest

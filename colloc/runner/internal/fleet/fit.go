@@ -21,11 +21,21 @@ func (f *Fleet) Never(e *backlog.Entry, why *packer.Reason) error {
 		switch width := e.Task.Width(); {
 		case f.enough(f.there(), why.Memory, width):
 			return nil
-		case f.enough(append(slices.Clone(f.Cards), f.gone...), why.Memory, width):
+		case f.enough(slices.Concat(f.Cards, f.gone), why.Memory, width):
 			return fmt.Errorf("%w: %v", ErrAbsent, why)
 		}
 	}
 	return fmt.Errorf("fits no GPU: %v", why)
+}
+
+// Largest is what the largest card offers when it is empty, of those that are here and those
+// that may come back; 0 if there are none.
+func (f *Fleet) Largest() profile.Bytes {
+	var most profile.Bytes
+	for _, c := range slices.Concat(f.Cards, f.gone) {
+		most = max(most, f.usable(c))
+	}
+	return most
 }
 
 // enough reports whether so many of some cards are of one product and have room for a task when they
