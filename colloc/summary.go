@@ -161,7 +161,7 @@ func (p *Plan) summarizeWaiting(out *bytes.Buffer) {
 	}
 	fmt.Fprintf(out, "%d of %s %s: %s.\n", len(waiting), count(len(p.Tasks), "task"), verb, strings.Join(reasons, ", "))
 	if full := p.full(); full > 0 {
-		fmt.Fprintf(out, "Limit: on %s no more tasks may share (MaxSet).\n", count(full, "GPU"))
+		fmt.Fprintf(out, "Limit: on %s no more tasks may share.\n", count(full, "GPU"))
 	}
 	if help := p.Help(); help != "" {
 		fmt.Fprintf(out, "Try: %s.\n", help)
@@ -272,7 +272,7 @@ func (p *Plan) help(r *Relief) string {
 	case AcceptLess:
 		return fmt.Sprintf("a lower MinGain: with %s a GPU would do %.2f times as much as apart", r.Task, r.Factor)
 	case LargerSets:
-		return "a larger MaxSet, or another mechanism"
+		return "more tasks on a GPU, or another mechanism"
 	case AllowSlowdown:
 		return fmt.Sprintf("let %s run %.2f times slower (max_slowdown)", r.Task, r.Factor)
 	case ForgetMeasured:

@@ -27,7 +27,7 @@ func TestSummarize(t *testing.T) {
 	}{
 		{"nothing", nil, 0, []string{"0 GPUs: 0.00 tasks' worth", "Proven"}, "wait"},
 		{"one", []colloc.Task{busy}, 1, []string{"1 GPU: 1.00", "gpu0  busy 1.00  exclusive", "Nobody waits: 1 task."}, "share,"},
-		{"crowd", []colloc.Task{light(0), light(1), light(2), light(3), light(4)}, 1, []string{"4 tasks share", "1 of 5 tasks waits", "Limit: on 1 GPU no more tasks may share (MaxSet)", "Try: "}, ""},
+		{"crowd", []colloc.Task{light(0), light(1), light(2), light(3), light(4)}, 1, []string{"4 tasks share", "1 of 5 tasks waits", "Limit: on 1 GPU no more tasks may share", "Try: "}, ""},
 		{"hermit", []colloc.Task{alone, light(0)}, 1, []string{"1 of 2 tasks waits", "Try: "}, ""},
 		{"huge", []colloc.Task{huge}, 1, []string{"huge (larger than every GPU)", "Try: "}, ""},
 		{"many", append([]colloc.Task{huge}, busy, light(0), light(1), light(2), light(3), light(4)), 9, []string{"more GPU"}, ""},

@@ -208,7 +208,7 @@ func TestSummaryTwin(t *testing.T) {
 		}
 		line(waits == 0 && len(p.Tasks) > 0, "Nobody waits: %s.", plural(len(p.Tasks), "task"))
 		line(waits > 0, "%d of %s %s: %s.", waits, plural(len(p.Tasks), "task"), verb, strings.Join(reasons, ", "))
-		line(waits > 0 && full > 0, "Limit: on %s no more tasks may share (MaxSet).", plural(full, "GPU"))
+		line(waits > 0 && full > 0, "Limit: on %s no more tasks may share.", plural(full, "GPU"))
 		help := helpOf(p)
 		line(waits > 0 && help != "", "Try: %s.", help)
 		var unseen []string
@@ -274,7 +274,7 @@ func helpOf(p *colloc.Plan) string {
 			case colloc.AcceptLess:
 				o.cost, o.text = 5, fmt.Sprintf("a lower MinGain: with %s a GPU would do %.2f times as much as apart", r.Task, r.Factor)
 			case colloc.LargerSets:
-				o.cost, o.text = 6, "a larger MaxSet, or another mechanism"
+				o.cost, o.text = 6, "more tasks on a GPU, or another mechanism"
 			case colloc.AllowSlowdown:
 				o.cost, o.text = 7, fmt.Sprintf("let %s run %.2f times slower (max_slowdown)", r.Task, r.Factor)
 			case colloc.ForgetMeasured:

@@ -209,7 +209,7 @@ func (r Reason) limit(code ReasonCode) string {
 	switch code {
 	case MustBeAlone:
 		if r.Partner == "" {
-			return "it must not share; lift Alone to change that"
+			return "it must not share"
 		}
 		return r.Partner + " must not share"
 	case GangSize:
@@ -222,7 +222,7 @@ func (r Reason) limit(code ReasonCode) string {
 		if len(r.Beside) > 0 {
 			return partner + " there is no place for one more"
 		}
-		return "sharing is switched off by MaxSet or by the GPU's mechanisms"
+		return "no more may share a GPU, or it has no mechanism for that"
 	case MemoryLimit:
 		fmt.Fprintf(&b, "%s it would be %v short of memory; reservations smaller by that much, or a GPU that much larger, would do", partner, r.Short)
 	case SpeedLimit:
