@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"example.com/colloc/colloc/station/api"
@@ -30,6 +32,32 @@ func (g *rig) ask(tb testing.TB, uid uint32, method, path, body string) (int, ap
 		}
 	}
 	return w.Code, e
+}
+
+// Requests that come at the same time are together held to what a user may have in the queue.
+func TestQueuedAtOnce(t *testing.T) {
+	g := newRig(t, t.TempDir(), 1, func(c *Config) { c.MaxQueued = 3 })
+	const three = `{"tasks":[{"command":["true"],"dir":"/","held":true},{"command":["true"],"dir":"/","held":true},{"command":["true"],"dir":"/","held":true}]}`
+	for range 20 {
+		var taken atomic.Int32
+		var all sync.WaitGroup
+		for range maxRequests {
+			all.Go(func() {
+				switch code, e := g.ask(t, uint32(os.Geteuid()), http.MethodPost, "/v1/jobs", three); {
+				case code == http.StatusOK:
+					taken.Add(1)
+				case e.Code != api.OverLimit:
+					t.Errorf("status %d: %v", code, e)
+				}
+			})
+		}
+		if all.Wait(); taken.Load() != 1 {
+			t.Errorf("%d requests for as many jobs as a user may have are taken, want 1", taken.Load())
+		}
+		if err := g.runner.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // What makes no sense is refused with what is wrong and where, and changes nothing.

@@ -51,11 +51,11 @@ func (s *Station) submit(r *http.Request, u peer.User) (any, error) {
 		}
 		tasks[i] = t
 	}
+	s.submitting.Lock()
+	defer s.submitting.Unlock()
 	if err := s.mayQueue(u, len(tasks)); err != nil {
 		return nil, err
 	}
-	s.submitting.Lock()
-	defer s.submitting.Unlock()
 	s.share(u.UID, tasks)
 	if err := s.number(tasks); err != nil {
 		return nil, err
@@ -148,13 +148,11 @@ func refused(err error) error {
 	return api.Errorf(api.Invalid, "tasks", "", "%s", strings.TrimPrefix(err.Error(), "runner: submit: "))
 }
 
-// mayQueue is an error if a user would have too many tasks in the queue.
+// mayQueue is an error if a user would have too many tasks in the queue. Nobody else submits
+// meanwhile.
 func (s *Station) mayQueue(u peer.User, n int) error {
-	s.submitting.Lock()
-	all := s.last
-	s.submitting.Unlock()
 	most := cmp.Or(s.config.Limits[u.UID].MaxQueued, s.config.MaxQueued)
-	if all+n <= most { // as many as there ever were
+	if s.last+n <= most { // as many as there ever were
 		return nil
 	}
 	queued := 0
