@@ -130,6 +130,7 @@ func TestSoak(t *testing.T) {
 		t.Skip("only root may run tasks as other users")
 	}
 	gpus, rounds, users, n, seed := 2, 3, 3, 12, uint64(1)
+	spareHeap := uint64(8 << 20)
 	deadline, timed := time.Time{}, false
 	if race.Enabled || testing.Short() {
 		rounds, n = 2, 8
@@ -139,6 +140,7 @@ func TestSoak(t *testing.T) {
 			t.Fatalf("%s=%s: want ROUNDS.USERS.JOBS.SEED", soakVariable, text)
 		}
 		gpus = 8
+		spareHeap = 128 << 20 // of many programs up to a quarter of a million sets are remembered
 		deadline, timed = t.Deadline()
 	}
 	l := newLaboratory(t, gpus)
@@ -166,7 +168,7 @@ func TestSoak(t *testing.T) {
 		l.serve(t)
 		l.lose(t, gpus, false)
 		l.soon(t, "all is over", over(before+all))
-		const spareHeap, spareFiles, spareJobs = 8 << 20, 3, 16                        // jobs move to the history by the dozen
+		const spareFiles, spareJobs = 3, 16                                            // jobs move to the history by the dozen
 		l.soon(t, "the daemon takes no more than after the first round", func() bool { // what has just ended lets go of it
 			now := l.levels(t)
 			t.Logf("round %d: %+v", round, now)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -63,16 +64,18 @@ func call(t *testing.T, seen func(text string, signals chan<- os.Signal), args .
 	return status, out.String(), errs.text.String()
 }
 
-// watcher is told what is written to it. The program does so from one goroutine at a
-// time for what it says itself, and the tests that read it let the task be silent.
+// watcher is told what is written to it, by the program and by the task whose output it passes on.
 type watcher struct {
+	mu      sync.Mutex
 	text    bytes.Buffer
 	seen    func(string, chan<- os.Signal)
 	signals chan os.Signal
 }
 
 func (w *watcher) Write(p []byte) (int, error) {
+	w.mu.Lock()
 	n, err := w.text.Write(p)
+	w.mu.Unlock()
 	if w.seen != nil {
 		w.seen(string(p), w.signals)
 	}
