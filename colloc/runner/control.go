@@ -106,17 +106,21 @@ func (r *Runner) Record(id string) (Record, bool) {
 
 // Records returns all tasks that are not in the history, in the order of submission. O(tasks).
 func (r *Runner) Records() []Record {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.records()
+	records, _ := r.All()
+	return records
 }
 
-func (r *Runner) records() []Record {
-	records := make([]Record, len(r.queue.Entries))
+// All returns what Records does, and counts the tasks of the history by their owner's user, -1
+// for those without one, and by how they ended. Both are of one moment: each task is in one of
+// them. O(tasks).
+func (r *Runner) All() (records []Record, past map[int]map[State]int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	records = make([]Record, len(r.queue.Entries))
 	for i, e := range r.queue.Entries {
 		records[i] = e.Record
 	}
-	return records
+	return records, r.store.Past.Ended // the latter is never changed, only replaced
 }
 
 // GPUState is one GPU as the runner sees it.

@@ -19,15 +19,6 @@ func (r *Runner) History(before int, each func(Record) bool) error {
 	return nil
 }
 
-// All returns what Records does, and counts the tasks of the history by their owner's user, -1
-// for those without one, and by how they ended. Both are of one moment: each task is in one of
-// them. O(tasks).
-func (r *Runner) All() (records []Record, past map[int]map[State]int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.records(), r.store.Past.Ended // the latter is never changed, only replaced
-}
-
 // At each look a bounded number of tasks moves to the history, and none before there are some.
 const (
 	fewestOld = 16
