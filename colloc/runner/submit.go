@@ -12,6 +12,7 @@ import (
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/profile"
 )
 
 // Submit adds tasks to the queue, all or none; when it returns they are
@@ -82,8 +83,9 @@ func (r *Runner) admit(tasks []Task) ([]*backlog.Entry, error) {
 	if err := r.recall(dependencies(entries)...); err != nil {
 		return nil, err
 	}
+	most := r.fleet.Largest()
 	for i, e := range entries {
-		if err := r.checkTask(&tasks[i], taken); err != nil {
+		if err := r.checkTask(&tasks[i], taken, most); err != nil {
 			errs = append(errs, fmt.Errorf("task %q: %w", e.Task.ID, err))
 		}
 	}
@@ -93,8 +95,8 @@ func (r *Runner) admit(tasks []Task) ([]*backlog.Entry, error) {
 	return entries, cyclic(entries)
 }
 
-// checkTask reports every fault of a task.
-func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
+// checkTask reports every fault of a task; most is what the largest GPU offers, 0 without GPUs.
+func (r *Runner) checkTask(t *Task, taken map[string]bool, most profile.Bytes) error {
 	var errs []error
 	check := func(ok bool, field string, value any, want string) {
 		if !ok {
@@ -110,7 +112,7 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 		}
 	}
 	check(t.Memory >= 0, "Memory", int64(t.Memory), "0 bytes or more")
-	if most := r.fleet.Largest(); most > 0 { // without GPUs it waits until they are there
+	if most > 0 { // without GPUs it waits until they are there
 		check(t.Memory <= most, "Memory", t.Memory, fmt.Sprintf("at most the %v that the largest GPU offers", most))
 	}
 	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1, "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")

@@ -147,8 +147,8 @@ func TestConfigBeside(t *testing.T) {
 func helpOwner([]string) error {
 	r := &Runner{fleet: &fleet.Fleet{}}
 	own := uint32(os.Geteuid())
-	err := r.checkTask(&Task{Command: []string{"true"}, Owner: &Owner{UID: own}}, nil)
-	if other := r.checkTask(&Task{Command: []string{"true"}, Owner: &Owner{UID: own + 1}}, nil); other == nil {
+	err := r.checkTask(&Task{Command: []string{"true"}, Owner: &Owner{UID: own}}, nil, 0)
+	if other := r.checkTask(&Task{Command: []string{"true"}, Owner: &Owner{UID: own + 1}}, nil, 0); other == nil {
 		err = errors.Join(err, errors.New("a task of another user is taken"))
 	}
 	return err

@@ -237,13 +237,7 @@ func newLaboratory(tb testing.TB, gpus int) *laboratory {
 	tb.Helper()
 	l := &laboratory{rig: rig{dir: labFolder(tb)}}
 	l.Client = api.NewClient(filepath.Join(l.dir, "s"))
-	text, err := json.Marshal(map[string]any{"gpus": slices.Repeat([]map[string]string{{"name": "A100-40GB"}}, gpus)})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(l.dir, "gpus.json"), text, 0o600)
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	l.cards(tb, gpus, false)
 	tb.Cleanup(func() {
 		if l.daemon != nil {
 			_ = l.daemon.Process.Kill()
@@ -251,6 +245,26 @@ func newLaboratory(tb testing.TB, gpus int) *laboratory {
 		}
 	})
 	return l
+}
+
+// cards are so many GPUs from now on, of which the second has failed or has not.
+func (l *laboratory) cards(tb testing.TB, gpus int, lost bool) {
+	tb.Helper()
+	name := filepath.Join(l.dir, "gpus.json")
+	list := make([]map[string]any, gpus)
+	for i := range list {
+		list[i] = map[string]any{"name": "A100-40GB", "lost": i == 1 && lost}
+	}
+	text, err := json.Marshal(map[string]any{"gpus": list})
+	if err == nil {
+		err = os.WriteFile(name+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // checkOnce checks that each job of each user ended once, and began twice only if it ran when

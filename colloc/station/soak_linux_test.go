@@ -99,26 +99,6 @@ func (l *laboratory) soon(tb testing.TB, what string, is func() bool) {
 	}
 }
 
-// lose lets the second of so many GPUs fail, or answer again.
-func (l *laboratory) lose(tb testing.TB, gpus int, lost bool) {
-	tb.Helper()
-	name := filepath.Join(l.dir, "gpus.json")
-	list := make([]map[string]any, gpus)
-	for i := range list {
-		list[i] = map[string]any{"name": "A100-40GB", "lost": i == 1 && lost}
-	}
-	text, err := json.Marshal(map[string]any{"gpus": list})
-	if err == nil {
-		err = os.WriteFile(name+".new", text, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(name+".new", name)
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 // TestSoak: many users' jobs, some of which fail and are tried again, a GPU that is lost and comes back, kill -9 and an
 // upgrade of the daemon while they run, again and again: every job ends once, and after each round the daemon takes no more
 // memory, descriptors and goroutines than after the first, and no process is left, nor a file of a run but its output and those
@@ -162,11 +142,11 @@ func TestSoak(t *testing.T) {
 		}
 		before, all := (round-1)*users*n, users*n
 		l.soon(t, "a third is over", over(before+all/3))
-		l.lose(t, gpus, true)
+		l.cards(t, gpus, true)
 		l.soon(t, "half is over", over(before+all/2))
 		l.kill(t)
 		l.serve(t)
-		l.lose(t, gpus, false)
+		l.cards(t, gpus, false)
 		l.soon(t, "all is over", over(before+all))
 		const spareFiles, spareJobs = 3, 16                                            // jobs move to the history by the dozen
 		l.soon(t, "the daemon takes no more than after the first round", func() bool { // what has just ended lets go of it
