@@ -2,6 +2,7 @@ package station
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,6 +33,11 @@ func (s *Station) do(r *http.Request, u peer.User) (any, error) {
 	case n > api.MaxTasks:
 		return nil, api.Errorf(api.TooLarge, "ids", "name them in several requests", "%d jobs, want at most %d", n, api.MaxTasks)
 	}
+	if verb == "requeue" {
+		s.submitting.Lock()
+		defer s.submitting.Unlock()
+	}
+	again := make(map[uint32]int) // how many of each user's
 	for _, id := range in.IDs {
 		record, err := s.find(id)
 		if err != nil {
@@ -41,6 +47,14 @@ func (s *Station) do(r *http.Request, u peer.User) (any, error) {
 			return nil, api.Errorf(api.Forbidden, "job "+id, "ask for yours only", "it is %s's", s.names.Of(uidOf(&record)))
 		}
 		if err := suits(verb, &record); err != nil {
+			return nil, err
+		}
+		if verb == "requeue" {
+			again[uidOf(&record)]++
+		}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(again)) {
+		if err := s.mayQueue(uid, again[uid]); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/internal/race"
@@ -57,6 +58,40 @@ func TestQueuedAtOnce(t *testing.T) {
 		if err := g.runner.Kill(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What is queued again counts as what is submitted.
+func TestQueuedAgain(t *testing.T) {
+	g := newRig(t, t.TempDir(), 1, func(c *Config) { c.MaxQueued = 3 })
+	held := api.Task{Command: []string{"true"}, Dir: "/", Held: true}
+	first := g.add(t, held, held, held)
+	if err := g.runner.Kill(first...); err != nil {
+		t.Fatal(err)
+	}
+	second := g.add(t, held, held)
+	requeue := func(ids ...string) api.Code {
+		text, _ := json.Marshal(api.IDs{IDs: ids})
+		_, e := g.ask(t, uint32(os.Geteuid()), http.MethodPost, "/v1/jobs/requeue", string(text))
+		return e.Code
+	}
+	if code := requeue(first[:2]...); code != api.OverLimit {
+		t.Errorf("two beside two of three: %q, want %q", code, api.OverLimit)
+	}
+	if j, err := g.Job(t.Context(), first[0]); err != nil || j.State != runner.Cancelled {
+		t.Errorf("what was refused is %v, %v", j.State, err)
+	}
+	if code := requeue(first[0]); code != "" {
+		t.Errorf("one beside two of three: %q", code)
+	}
+	if code := requeue(first[1]); code != api.OverLimit {
+		t.Errorf("one beside three of three: %q, want %q", code, api.OverLimit)
+	}
+	if err := g.runner.Kill(second...); err != nil {
+		t.Fatal(err)
+	}
+	if code := requeue(first[1:]...); code != "" {
+		t.Errorf("two beside one of three: %q", code)
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *Station) submit(r *http.Request, u peer.User) (any, error) {
 	}
 	s.submitting.Lock()
 	defer s.submitting.Unlock()
-	if err := s.mayQueue(u, len(tasks)); err != nil {
+	if err := s.mayQueue(s.uidFor(u), len(tasks)); err != nil {
 		return nil, err
 	}
 	s.share(u.UID, tasks)
@@ -150,20 +150,20 @@ func refused(err error) error {
 
 // mayQueue is an error if a user would have too many tasks in the queue. Nobody else submits
 // meanwhile.
-func (s *Station) mayQueue(u peer.User, n int) error {
-	most := cmp.Or(s.config.Limits[u.UID].MaxQueued, s.config.MaxQueued)
+func (s *Station) mayQueue(uid uint32, n int) error {
+	most := cmp.Or(s.config.Limits[uid].MaxQueued, s.config.MaxQueued)
 	if s.last+n <= most { // as many as there ever were
 		return nil
 	}
 	queued := 0
 	for _, r := range s.runner.Records() {
-		if r.State == runner.Queued && uidOf(&r) == s.uidFor(u) {
+		if r.State == runner.Queued && uidOf(&r) == uid {
 			queued++
 		}
 	}
 	if queued+n > most {
 		return api.Errorf(api.OverLimit, "tasks", "wait until some have started, or cancel some",
-			"%d of your tasks are queued, and %d more are beyond the %d that one user may have", queued, n, most)
+			"%d tasks of %s are queued, and %d more are beyond the %d that one user may have", queued, s.names.Of(uid), n, most)
 	}
 	return nil
 }
