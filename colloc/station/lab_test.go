@@ -74,6 +74,7 @@ func (l *laboratory) serve(tb testing.TB) {
 	}()
 	l.daemon = exec.Command(program, "serve-lab", l.dir)
 	l.daemon.Stderr = os.Stderr
+	l.daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // should the test be killed, nobody else would stop it
 	out, err := l.daemon.StdoutPipe()
 	if err == nil {
 		err = l.daemon.Start()
