@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,10 +25,6 @@ func TestAdvise(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{RBAC: true})
 	c.AddNodes(kubetest.Nodes(63, "gpu", a100)...)
 	c.Apply(deploy + "advise")
-	answer, err := c.Client.CoreV1().ServiceAccounts("colloc-advise").CreateToken(t.Context(), "advise", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	exporter, url := c.Prometheus()
 	series := make(map[string]float64)
 	for i := range n {
@@ -47,8 +42,9 @@ func TestAdvise(t *testing.T) {
 		_, err := c.Client.CoreV1().Pods("default").Patch(ctx, p.Name, types.MergePatchType, []byte(`{"status": {"phase": "Running"}}`), metav1.PatchOptions{}, "status")
 		return err
 	})
-	kubeconfig := c.KubeconfigAs(c.Server, answer.Status.Token)
+	kubeconfig := c.KubeconfigAs(c.Server, token(t, c, "colloc-advise", "advise"))
 	var text []byte
+	var err error
 	if !c.Try(func() bool { // until Prometheus has scraped
 		text, err = exec.Command(program, "advise", "--kubeconfig="+kubeconfig, "--prometheus="+url, "--most=3").CombinedOutput()
 		return err == nil && strings.Contains(string(text), "sets of them could share")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,14 +20,22 @@ import (
 	"example.com/colloc/colloc/kube/internal/kubetest"
 )
 
-// as is a client with the rights of a service account.
-func as(t *testing.T, c *kubetest.Cluster, namespace, name string) kubernetes.Interface {
+// token is what a service account shows; nobody renews it, and a soak takes hours.
+func token(t *testing.T, c *kubetest.Cluster, namespace, name string) string {
 	t.Helper()
-	answer, err := c.Client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	day := int64(24 * time.Hour / time.Second)
+	answer, err := c.Client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &day}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(c.ConfigAs(answer.Status.Token))
+	return answer.Status.Token
+}
+
+// as is a client with the rights of a service account.
+func as(t *testing.T, c *kubetest.Cluster, namespace, name string) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(c.ConfigAs(token(t, c, namespace, name)))
 	if err != nil {
 		t.Fatal(err)
 	}

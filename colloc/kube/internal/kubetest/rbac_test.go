@@ -10,7 +10,6 @@ import (
 	"slices"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,11 +37,7 @@ func account(t *testing.T, c *kubetest.Cluster, server string, features ...strin
 	for _, name := range append([]string{"base"}, features...) {
 		c.Apply(deploy + name)
 	}
-	answer, err := c.Client.CoreV1().ServiceAccounts("colloc-system").CreateToken(t.Context(), "collocd", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.KubeconfigAs(server, answer.Status.Token)
+	return c.KubeconfigAs(server, token(t, c, "colloc-system", "collocd"))
 }
 
 // granted lists the rights of the manifests, as "verb group/resource".

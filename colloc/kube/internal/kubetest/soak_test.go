@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,27 +18,35 @@ const soakVariable = "COLLOC_KUBE_SOAK"
 
 // Many days in short: in each round pods come, run, end and are deleted, while a card fails and comes back and the replica
 // that stands by is killed, in the first half of the rounds the one that decides, too. After each round the books are empty,
-// and in the second half the one that decides takes no more memory, descriptors and goroutines than at its beginning. For hours:
+// and in the second half the one that decides takes no more memory, descriptors and goroutines than at its beginning. For hours;
+// it begins no round that would not end before the timeout:
 //
-//	COLLOC_KUBE_SOAK=200.300 go test -C colloc/kube -tags kube -run TestSoak -v -timeout 0 ./internal/kubetest
+//	COLLOC_KUBE_SOAK=2000.300 go test -C colloc/kube -tags kube -run TestSoak -v -timeout 2h ./internal/kubetest
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	rounds, pods := 4, 24
+	deadline, timed := time.Time{}, false
 	if text := os.Getenv(soakVariable); text != "" {
 		if _, err := fmt.Sscanf(text, "%d.%d", &rounds, &pods); err != nil || rounds < 2 || pods < 8 {
 			t.Fatalf("%s=%s: want ROUNDS.PODS, two and eight at least", soakVariable, text)
 		}
+		deadline, timed = t.Deadline()
 	}
 	x, _ := disturbed(t, 2+pods/8, 0, 1)
 	lives := x.leader()
 	var first, last levels
-	for round := range rounds {
+	var longest time.Duration
+	start, second := time.Now(), 0 // the second half's first round
+	for round := 0; round < rounds && (!timed || time.Until(deadline) > 2*longest); round++ {
+		begun := time.Now()
 		x.create(pods / 2)
-		if round < rounds/2 {
+		if second == 0 && round < rounds/2 && (!timed || time.Since(start) < time.Until(deadline)) {
 			x.await(pods / 4) // while it decides
 			x.replica[lives].Kill()
 			x.replica[lives] = x.start(lives)
 			lives = x.leader()
+		} else if second == 0 {
+			second = round
 		}
 		x.replica[1-lives].Kill()
 		x.await(pods / 4)
@@ -56,14 +65,15 @@ func TestSoak(t *testing.T) {
 			t.Errorf("round %d: decided twice: %q", round, x.moved)
 		}
 		last = x.levels(x.replica[lives])
-		if round == rounds/2 {
+		if round == second {
 			first = last
 		}
 		if round%max(1, rounds/20) == 0 {
 			t.Logf("after %d pods %+v", x.made, last)
 		}
+		longest = max(longest, time.Since(begun))
 	}
-	t.Logf("after %d pods %+v, after %d %+v", (rounds/2+1)*pods, first, x.made, last)
+	t.Logf("after %d pods %+v, after %d %+v", (second+1)*pods, first, x.made, last)
 	// Connections come and go; a heap of a few MiB is as large as the collector lets it become.
 	if last.goroutines > first.goroutines+20 || last.files > first.files+20 || last.heap > 1.5*first.heap+16<<20 {
 		t.Errorf("after %d pods collocd takes %+v, at the beginning %+v", x.made, last, first)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
@@ -25,11 +24,7 @@ func TestTenant(t *testing.T) {
 	c, _ := withNodes(t, kubetest.Options{RBAC: true, Controllers: []string{"clusterrole-aggregation-controller"}}, 1, one)
 	kubeconfig := account(t, c, c.Server)
 	user := tenant(t, c).CoreV1().Pods("default")
-	answer, err := c.Client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "tenant", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := c.ConfigAs(answer.Status.Token)
+	config := c.ConfigAs(token(t, c, "default", "tenant"))
 	config.ContentType, config.AcceptContentTypes = "", ""
 	own, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -47,7 +42,7 @@ func TestTenant(t *testing.T) {
 		t.Helper()
 		var text []byte
 		if !c.Try(func() bool {
-			text, _ = exec.Command(program, "explain", "--kubeconfig="+c.KubeconfigAs(c.Server, answer.Status.Token), pod).CombinedOutput()
+			text, _ = exec.Command(program, "explain", "--kubeconfig="+c.KubeconfigAs(c.Server, token(t, c, "default", "tenant")), pod).CombinedOutput()
 			return strings.Contains(string(text), want)
 		}) {
 			t.Errorf("%s is explained by %q, want %q", pod, text, want)
