@@ -44,12 +44,15 @@ func TestStoppedForOthers(t *testing.T) {
 			low.ID, low.Memory, low.Restart = "low", 30*profile.GiB, tt.restart
 			g.submit(t, low)
 			done := g.start(t)
-			waitFor(t, func() bool { _, err := os.Stat(there); return err == nil })
+			waitFor(t, func() bool { _, err := os.Stat(there); return err == nil && g.record(t, "low").State == Running })
 			high := shell("true")
 			high.ID, high.Memory, high.Priority = "high", 30*profile.GiB, 1
 			g.submit(t, high)
 			if tt.signal {
-				waitFor(t, func() bool { return g.record(t, "high").Waiting != "" && g.record(t, "low").State == Running })
+				waitFor(t, func() bool { return g.record(t, "high").Waiting != "" })
+				if r := g.record(t, "low"); r.State != Running {
+					t.Errorf("it is %v", r.State)
+				}
 				if err := os.WriteFile(there+".end", nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
