@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,10 @@ const (
 	maxGang   = 4096 // pods
 )
 
+// quantity is a Quantity of few digits. ParseQuantity writes numbers out in full: with
+// 1e9999999 it is busy for seconds, with 1e999999999 for hours.
+var quantity = regexp.MustCompile(`^\+?[0-9.]{1,64}([eE][+-]?[0-9]{1,2}|[A-Za-z]{0,2})$`)
+
 // ReadDemand reads the annotations of a pod. Each fault is an [*AnnotationError]; all
 // are joined into one error.
 func ReadDemand(annotations map[string]string) (Demand, error) {
@@ -81,6 +86,9 @@ func ReadDemand(annotations map[string]string) (Demand, error) {
 		return len(validation.IsDNS1123Subdomain(value)) == 0
 	})
 	read(AnnotationMemory, "an amount of memory such as 12Gi", func(value string) bool {
+		if !quantity.MatchString(value) {
+			return false
+		}
 		q, err := resource.ParseQuantity(value)
 		d.Memory = profile.Bytes(q.Value())
 		return err == nil && q.Sign() > 0 && q.CmpInt64(maxMemory) <= 0

@@ -36,6 +36,9 @@ func TestReadDemand(t *testing.T) {
 		{"empty", map[string]string{api.AnnotationMemory: "", api.AnnotationProfile: ""}, api.Demand{}, []string{api.AnnotationProfile, api.AnnotationMemory}},
 		{"NaN", map[string]string{api.AnnotationMaxSlowdown: "NaN"}, api.Demand{}, []string{api.AnnotationMaxSlowdown}},
 		{"absurd", map[string]string{api.AnnotationMemory: "1Ei"}, api.Demand{}, []string{api.AnnotationMemory}},
+		{"exponent", map[string]string{api.AnnotationMemory: "1.5e10"}, api.Demand{Memory: 15_000_000_000}, nil},
+		{"hours to write out", map[string]string{api.AnnotationMemory: "1e2147483647"}, api.Demand{}, []string{api.AnnotationMemory}},
+		{"hours to divide", map[string]string{api.AnnotationMemory: "1e-999999999"}, api.Demand{}, []string{api.AnnotationMemory}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := api.ReadDemand(tt.set)
@@ -90,6 +93,7 @@ func TestPlacement(t *testing.T) {
 func FuzzAnnotations(f *testing.F) {
 	f.Add("bert", "12Gi", "1.3", "true", "n1/gpu-0", "1024")
 	f.Add("", "1e999", "inf", "TRUE", "/", "-9")
+	f.Add("A", "1e7777777999", "inf", "TRUE", " ", "%")
 	f.Fuzz(func(t *testing.T, profile, memory, slowdown, alone, gpu, reserved string) {
 		set := map[string]string{
 			api.AnnotationProfile: profile, api.AnnotationMemory: memory, api.AnnotationMaxSlowdown: slowdown,
