@@ -68,7 +68,7 @@ const (
 )
 
 // quantity is a Quantity of few digits. ParseQuantity writes numbers out in full: with
-// 1e9999999 it is busy for seconds, with 1e999999999 for hours.
+// 1e9999999 it is busy for seconds, with more digits for longer than anybody waits.
 var quantity = regexp.MustCompile(`^\+?[0-9.]{1,64}([eE][+-]?[0-9]{1,2}|[A-Za-z]{0,2})$`)
 
 // ReadDemand reads the annotations of a pod. Each fault is an [*AnnotationError]; all

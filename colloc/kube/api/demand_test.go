@@ -37,8 +37,8 @@ func TestReadDemand(t *testing.T) {
 		{"NaN", map[string]string{api.AnnotationMaxSlowdown: "NaN"}, api.Demand{}, []string{api.AnnotationMaxSlowdown}},
 		{"absurd", map[string]string{api.AnnotationMemory: "1Ei"}, api.Demand{}, []string{api.AnnotationMemory}},
 		{"exponent", map[string]string{api.AnnotationMemory: "1.5e10"}, api.Demand{Memory: 15_000_000_000}, nil},
-		{"hours to write out", map[string]string{api.AnnotationMemory: "1e2147483647"}, api.Demand{}, []string{api.AnnotationMemory}},
-		{"hours to divide", map[string]string{api.AnnotationMemory: "1e-999999999"}, api.Demand{}, []string{api.AnnotationMemory}},
+		{"endless to write out", map[string]string{api.AnnotationMemory: "1e2147483647"}, api.Demand{}, []string{api.AnnotationMemory}},
+		{"endless to divide", map[string]string{api.AnnotationMemory: "1e-999999999"}, api.Demand{}, []string{api.AnnotationMemory}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := api.ReadDemand(tt.set)
