@@ -44,7 +44,8 @@ func TestStoppedForOthers(t *testing.T) {
 			low.ID, low.Memory, low.Restart = "low", 30*profile.GiB, tt.restart
 			g.submit(t, low)
 			done := g.start(t)
-			waitFor(t, func() bool { _, err := os.Stat(there); return err == nil && g.record(t, "low").State == Running })
+			waitFor(t, func() bool { _, err := os.Stat(there); return err == nil })
+			g.inState(t, "low", Running)
 			high := shell("true")
 			high.ID, high.Memory, high.Priority = "high", 30*profile.GiB, 1
 			g.submit(t, high)

@@ -24,8 +24,9 @@ func TestTenant(t *testing.T) {
 	c, _ := withNodes(t, kubetest.Options{RBAC: true, Controllers: []string{"clusterrole-aggregation-controller"}}, 1, one)
 	kubeconfig := account(t, c, c.Server)
 	user := tenant(t, c).CoreV1().Pods("default")
-	shown := token(t, c, "default", "tenant")
-	config := c.ConfigAs(shown)
+	secret := token(t, c, "default", "tenant")
+	asTenant := c.KubeconfigAs(c.Server, secret)
+	config := c.ConfigAs(secret)
 	config.ContentType, config.AcceptContentTypes = "", ""
 	own, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -43,7 +44,7 @@ func TestTenant(t *testing.T) {
 		t.Helper()
 		var text []byte
 		if !c.Try(func() bool {
-			text, _ = exec.Command(program, "explain", "--kubeconfig="+c.KubeconfigAs(c.Server, shown), pod).CombinedOutput()
+			text, _ = exec.Command(program, "explain", "--kubeconfig="+asTenant, pod).CombinedOutput()
 			return strings.Contains(string(text), want)
 		}) {
 			t.Errorf("%s is explained by %q, want %q", pod, text, want)
