@@ -151,7 +151,26 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%v; the pod has %v, %v", err, now.Annotations, get)
 		}
 	})
+	// others says whether collocd still places a pod that is beside these.
+	others := func(t *testing.T, wrong ...*corev1.Pod) {
+		t.Helper()
+		for _, p := range append(wrong, task("default", "after", "light")) {
+			if _, err := pods.Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		settle(t, c, kubetest.Rules{}, 2)
+		if err := pods.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name!=runs"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("memory whose digits take minutes to write out", func(t *testing.T) {
+		p := task("default", "huge", "light")
+		p.Annotations[api.AnnotationMemory] = "1e7777777999"
+		others(t, p)
+	})
 	t.Run("annotations of a quarter of a MiB", func(t *testing.T) { // the decision does not fit any more
+		var stuffed []*corev1.Pod
 		for i := range 3 {
 			p := task("default", fmt.Sprintf("stuffed-%d", i), "light")
 			const key, room = api.Domain + "/stuff", 20 // less than any decision takes
@@ -160,17 +179,9 @@ func TestHostile(t *testing.T) {
 				free -= len(name) + len(value)
 			}
 			p.Annotations[key] = strings.Repeat("x", free)
-			if _, err := pods.Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			stuffed = append(stuffed, p)
 		}
-		if _, err := pods.Create(t.Context(), task("default", "after", "light"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		settle(t, c, kubetest.Rules{}, 2)
-		if err := pods.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name!=runs"}); err != nil {
-			t.Fatal(err)
-		}
+		others(t, stuffed...)
 	})
 	stolen(t, c, runs)
 }
