@@ -51,7 +51,7 @@ func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
 	if !o.OK() {
 		line, vague = oom.Line(e.Follower.Output(), e.Follower.Pattern().Step)
 	}
-	read := e.Follower.Follow(true)
+	read := e.Follower.Follow(true, 1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Runs != run || e.State != Starting && e.State != Running {

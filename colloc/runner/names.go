@@ -96,4 +96,4 @@ func Follow(path, pattern string) (*Follower, error) {
 
 // Read returns what is known by now; end says that nothing more comes, so that an
 // unfinished line counts. What cannot be read is no progress. O(what is new).
-func (f *Follower) Read(end bool) Reading { return f.follower.Follow(end) }
+func (f *Follower) Read(end bool) Reading { return f.follower.Follow(end, 1) }

@@ -16,7 +16,6 @@ import (
 	"example.com/colloc/colloc/runner/internal/body"
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/mailbox"
-	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/shared"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx/mps"
@@ -149,11 +148,6 @@ func (r *Runner) lockDir(ctx context.Context) (err error) {
 
 // takeOver makes the queue from the records.
 func (r *Runner) takeOver(entries []*backlog.Entry) error {
-	for _, e := range entries {
-		if _, err := progress.Compile(e.Task.Progress.Pattern); err != nil && !e.State.Over() {
-			return fmt.Errorf("runner: task %q: %w", e.Task.ID, err)
-		}
-	}
 	r.queue = backlog.New(entries)
 	r.queue.Last = max(r.queue.Last, r.store.Past.Last)
 	r.checkSharing()

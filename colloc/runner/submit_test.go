@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx"
@@ -54,6 +55,7 @@ func TestSubmitFaults(t *testing.T) {
 		{"retries", []Task{with(func(t *Task) { t.Retries = -1 })}, "Retries is -1"},
 		{"timeout", []Task{with(func(t *Task) { t.Timeout = -1 })}, "Timeout is -1ns"},
 		{"pattern", []Task{with(func(t *Task) { t.Progress.Pattern = "(" })}, "Progress.Pattern"},
+		{"costly pattern", []Task{with(func(t *Task) { t.Progress.Pattern = "(?P<step>a+)" + strings.Repeat("a{0,999}", 9) })}, "repeat less"},
 		{"no group", []Task{with(func(t *Task) { t.Progress.Pattern = "a" })}, "no group named step"},
 		{"dependency", []Task{with(func(t *Task) { t.After = []Dependency{{Task: "b"}} })}, `After is "b"`},
 		{"dependency twice", []Task{with(func(t *Task) { t.After = []Dependency{{Task: "known"}, {Task: "known"}} })}, `After is "known" twice`},
@@ -288,5 +290,22 @@ func TestNoLimit(t *testing.T) {
 	gpu := colloc.GPU{ID: "a", Model: profile.GPUModel{Name: "A100-40GB", Memory: 40 * profile.GiB}, Memory: 40 * profile.GiB, Mechanisms: []profile.Mechanism{profile.TimeSlice}}
 	if v, err := p.Fit(limitless, gpu); err != nil || !v.Fits {
 		t.Errorf("the planner says %v, %v", v, err)
+	}
+}
+
+// TestOldPattern: a queue that an earlier version left with a pattern that is refused today goes on; nobody knows its steps.
+func TestOldPattern(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	task := shell("echo step 7")
+	task.Progress.Pattern = `step (?P<step>\d+)`
+	g.submit(t, task)
+	e := g.queue.ByID["1"]
+	e.Task.Progress.Pattern += strings.Repeat("a{0,999}", 9)
+	if err := errors.Join(g.store.Put([]*backlog.Entry{e}), g.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if r := newRig(t, dir, gpuFile(1), nil).finish(t)[0]; r.State != Succeeded || !r.Step.IsZero() {
+		t.Errorf("the task is %v at step %v: %s", r.State, r.Step, r.Err)
 	}
 }

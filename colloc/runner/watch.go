@@ -46,7 +46,7 @@ func (r *Runner) look(ctx context.Context) {
 	}
 	reads := make([]progress.Reading, len(entries))
 	for i, e := range entries {
-		reads[i] = e.entry.Follower.Follow(false)
+		reads[i] = e.entry.Follower.Follow(false, len(entries))
 	}
 	killed := oom.Victims(r.config.vmstat)
 	listed, complete := r.list(ctx)

@@ -90,7 +90,8 @@ type Progress struct {
 	// Pattern is a regular expression (package regexp) for lines of output, with
 	// named groups: step, the steps done so far; total, all of them; seconds, the
 	// time of one step; rate, steps per second. One of step, seconds and rate is
-	// needed.
+	// needed. What is repeated counts as if it were written out, and the whole may
+	// have about 5,000 letters and operators.
 	Pattern string `json:"pattern,omitempty"`
 	// Total is the number of steps, if the task does not tell.
 	Total int64 `json:"total,omitempty"`

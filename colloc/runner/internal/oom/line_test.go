@@ -1,9 +1,12 @@
 package oom
 
 import (
+	"bytes"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,5 +109,75 @@ func TestVictims(t *testing.T) {
 	}
 	if got := Victims(filepath.Join(t.TempDir(), "none")); !got.IsZero() {
 		t.Errorf("no file: %v", got)
+	}
+}
+
+// survivedSlow is what survived says, with a look at all lines for each.
+func survivedSlow(lines [][]byte, at int, step func([]byte) (int64, bool)) bool {
+	inTrace := false
+	for _, line := range slices.Backward(lines[:at]) {
+		if inTrace = traceback(line); inTrace || !bytes.HasPrefix(unranked(line), []byte(" ")) {
+			break
+		}
+	}
+	if inTrace && bytes.HasPrefix(lines[at], []byte("[rank")) {
+		return false
+	}
+	before := int64(0)
+	for _, line := range lines[:at] {
+		if n, ok := step(line); ok {
+			before = n
+		}
+	}
+	for _, line := range lines[at+1:] {
+		if n, ok := step(line); ok && n != before {
+			return true
+		}
+	}
+	return !inTrace && slices.ContainsFunc(lines[at+1:], traceback)
+}
+
+// TestSurvived compares both, of outputs that are drawn from lines that count.
+func TestSurvived(t *testing.T) {
+	step := steps(t)
+	words := []string{"step 0", "step 1", "step 2", "CUDA out of memory", "[rank0]: CUDA out of memory", "x", " indented", "[rank0]:  indented",
+		"Traceback (most recent call last):", "[rank0]: Traceback (most recent call last):", "step 9223372036854775807", "step 9223372036854775808"}
+	draw := rand.New(rand.NewPCG(47, 1))
+	ended := 0
+	for range 20_000 {
+		lines := make([][]byte, 1+draw.IntN(12))
+		for i := range lines {
+			lines[i] = []byte(words[draw.IntN(len(words))])
+		}
+		told := surroundings(lines, step)
+		for at := range lines {
+			want := survivedSlow(lines, at, step)
+			if got := told[at].survived(lines[at]); got != want {
+				t.Fatalf("%q: survived line %d is %v, want %v", lines, at, got, want)
+			}
+			if !want {
+				ended++
+			}
+		}
+	}
+	if ended < 20_000 {
+		t.Errorf("%d lines were the last", ended)
+	}
+}
+
+// TestOnce: a user's pattern may be slow, so that it is asked once for each line, however many tell of memory.
+func TestOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	const lines = 3000
+	if err := os.WriteFile(path, []byte(strings.Repeat("CUDA error\n", lines)+"step 7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked, step := 0, steps(t)
+	line, _ := Line(path, func(text []byte) (int64, bool) {
+		asked++
+		return step(text)
+	})
+	if line != "" || asked != lines+1 {
+		t.Errorf("%q; asked %d times for %d lines", line, asked, lines+1)
 	}
 }

@@ -30,8 +30,11 @@ type Reading struct {
 }
 
 const (
-	chunk = 1 << 20  // what is read of an output at a time
-	most  = 32 << 20 // and between two looks: of more, only the end is read
+	chunk = 1 << 20 // what is read of an output at a time
+	// What is read between two looks. Of more, only the end is read.
+	least, most = 4 << 10, 32 << 20
+	// work is how many bytes are looked at in one look, times the instructions of a pattern: a second, at worst.
+	work = 1 << 28
 )
 
 // Follower reads the progress of one run. It is safe for concurrent use.
@@ -69,8 +72,10 @@ func (f *Follower) Pattern() *Pattern {
 }
 
 // Follow reads what is new and returns what is known; at the end of the run an
-// unfinished line counts. What cannot be read is no progress.
-func (f *Follower) Follow(end bool) Reading {
+// unfinished line counts. What cannot be read is no progress. Where the outputs of several runs
+// are read in one look, each has its share of the time: who writes much, or has a costly
+// pattern, keeps nobody waiting.
+func (f *Follower) Follow(end bool, runs int) Reading {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.steps == "" {
@@ -80,7 +85,7 @@ func (f *Follower) Follow(end bool) Reading {
 	if f.pattern == nil {
 		f.followFile()
 	} else {
-		f.followOutput()
+		f.followOutput(min(max(work/f.pattern.size/max(runs, 1), least), most))
 		if end {
 			f.match(f.rest)
 		}
@@ -148,16 +153,16 @@ func note(name string) string {
 
 // followOutput looks for the pattern in the lines that are new, all of them, so
 // that steps and time belong together. A carriage return ends a line too: progress
-// bars write nothing else.
-func (f *Follower) followOutput() {
+// bars write nothing else. Of more than room bytes the end is read.
+func (f *Follower) followOutput(room int) {
 	file, info, err := regular.Open(f.log)
 	if err != nil {
 		return
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	end := info.Size()                  // what is written meanwhile is read the next time
-	if end-f.offset > most {
-		f.offset, f.rest = end-chunk, nil
+	if end-f.offset > int64(room) {
+		f.offset, f.rest = end-int64(min(room, chunk)), nil
 		f.counters.restarts++ // who knows what was in between
 	}
 	for f.offset < end {
@@ -166,12 +171,12 @@ func (f *Follower) followOutput() {
 			return
 		}
 		f.offset += int64(len(text))
-		f.lines(append(f.rest, text...))
+		f.lines(append(f.rest, text...), min(room, chunk))
 	}
 }
 
-// lines takes whole lines and keeps the rest.
-func (f *Follower) lines(text []byte) {
+// lines takes whole lines and keeps the rest, if it is not longer than some bytes.
+func (f *Follower) lines(text []byte, longest int) {
 	for {
 		end := bytes.IndexAny(text, "\r\n")
 		if end < 0 {
@@ -180,7 +185,7 @@ func (f *Follower) lines(text []byte) {
 		f.match(text[:end])
 		text = text[end+1:]
 	}
-	if len(text) > chunk {
+	if len(text) > longest {
 		text = nil // no line of a program for people
 	}
 	f.rest = slices.Clone(text)

@@ -22,7 +22,7 @@ func FuzzProgress(f *testing.F) {
 		}
 		var f Follower
 		f.Begin(p, path, path)
-		r := f.Follow(true)
+		r := f.Follow(true, 1)
 		if r.Step.Or(0) < 0 || r.Total.Or(0) < 0 || !r.StepTime.IsZero() && r.StepTime.Or(0) < 0 {
 			t.Errorf("read %+v", r)
 		}

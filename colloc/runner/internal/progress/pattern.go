@@ -3,6 +3,8 @@ package progress
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strconv"
 )
 
@@ -23,26 +25,71 @@ const (
 // Pattern finds progress in a line of output.
 type Pattern struct {
 	expr  *regexp.Regexp
+	size  int
 	index [groups]int // of each of groupNames; -1 if absent
+}
+
+// largest is how many instructions a pattern may have. To look for it in a line takes time in proportion to them, and a
+// few letters can ask for a hundred thousand: (a{0,999}){99}.
+const largest = 5000
+
+// Check says what is wrong with a pattern; nothing is with an empty one. It costs much less than Compile.
+func Check(text string) error {
+	_, err := parse(text)
+	return err
 }
 
 // Compile checks and compiles a pattern; an empty one is nil.
 func Compile(text string) (*Pattern, error) {
-	if text == "" {
-		return nil, nil
+	size, err := parse(text)
+	if err != nil || text == "" {
+		return nil, err
 	}
 	expr, err := regexp.Compile(text)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{expr: expr}
+	p := &Pattern{expr: expr, size: size}
 	for i, name := range groupNames {
 		p.index[i] = expr.SubexpIndex(name)
 	}
-	if p.index[groupStep] < 0 && p.index[groupSeconds] < 0 && p.index[groupRate] < 0 {
-		return nil, fmt.Errorf("%q has no group named step, seconds or rate, such as (?P<step>[0-9]+)", text)
-	}
 	return p, nil
+}
+
+// parse returns the size of a pattern that may be compiled.
+func parse(text string) (size int, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	if size = instructions(tree); size > largest {
+		return 0, fmt.Errorf("%.60q asks for %d steps at each letter, want at most %d: repeat less, such as .* for .{0,999}", text, size, largest)
+	}
+	names := tree.CapNames()
+	if !slices.ContainsFunc([]int{groupStep, groupSeconds, groupRate}, func(group int) bool { return slices.Contains(names, groupNames[group]) }) {
+		return 0, fmt.Errorf("%q has no group named step, seconds or rate, such as (?P<step>[0-9]+)", text)
+	}
+	return size, nil
+}
+
+// instructions is about how many a compiled expression has. What is repeated is written out.
+func instructions(tree *syntax.Regexp) int {
+	n := 1
+	switch tree.Op {
+	case syntax.OpLiteral:
+		n = len(tree.Rune)
+	case syntax.OpRepeat:
+		n = max(tree.Min+1, tree.Max)
+		return n * (1 + instructions(tree.Sub[0]))
+	default: // itself
+	}
+	for _, sub := range tree.Sub {
+		n += instructions(sub)
+	}
+	return n
 }
 
 // find returns what a line tells; false if the pattern does not match.

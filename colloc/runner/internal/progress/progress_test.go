@@ -2,7 +2,9 @@ package progress
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -68,7 +70,7 @@ func follow(t *testing.T, text []byte) Reading {
 	}
 	var f Follower
 	f.Begin(p, path, path)
-	return f.Follow(true)
+	return f.Follow(true, 1)
 }
 
 // TestMuch reads a program that prints more between two looks than is read at once.
@@ -102,7 +104,7 @@ func TestTimes(t *testing.T) {
 		write(t, path, text)
 		var f Follower
 		f.Begin(p, path, path)
-		if got := f.Follow(false); got != want {
+		if got := f.Follow(false, 1); got != want {
 			t.Errorf("%q: read %+v, want %+v", text, got, want)
 		}
 		if f.Output() != path || f.Pattern() != p {
@@ -146,7 +148,7 @@ func TestPieces(t *testing.T) {
 		if _, err := log.WriteString(piece.text); err != nil {
 			t.Fatal(err)
 		}
-		if got := f.Follow(false); got.Step.Or(0) != piece.want {
+		if got := f.Follow(false, 1); got.Step.Or(0) != piece.want {
 			t.Errorf("after %.10q step %v, want %d", piece.text, got.Step, piece.want)
 		}
 		if len(f.rest) > chunk {
@@ -169,7 +171,7 @@ func TestFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got = f.Follow(false)
+		got = f.Follow(false, 1)
 	}
 	if got.Step.Or(0) != 43 || got.Restarts != 2 || !got.Total.IsZero() {
 		t.Errorf("step %v of %v after %d restarts, want 43 after 2", got.Step, got.Total, got.Restarts)
@@ -187,7 +189,7 @@ func TestTooLong(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := f.Follow(false); got.Step.Or(0) != int64(7+i) {
+		if got := f.Follow(false, 1); got.Step.Or(0) != int64(7+i) {
 			t.Errorf("step %v, want %d", got.Step, 7+i)
 		}
 		for _, end := range []string{".steps", ".restart"} {
@@ -206,7 +208,7 @@ func TestEndless(t *testing.T) {
 	}
 	var f Follower
 	f.Begin(nil, "", path)
-	if got := f.Follow(false); got.Matched {
+	if got := f.Follow(false, 1); got.Matched {
 		t.Errorf("read %+v", got)
 	}
 	if _, _, err := regular.Open(path); err == nil {
@@ -227,5 +229,62 @@ func TestStep(t *testing.T) {
 		if _, ok := none.Step([]byte(line)); ok {
 			t.Errorf("%q: a step without a pattern", line)
 		}
+	}
+}
+
+// TestShare: of an output of which much is new the end alone is read where a pattern is costly and many runs are followed
+// at the same time, and a line that is longer than that is none.
+func TestShare(t *testing.T) {
+	costly, err := Compile(pattern + strings.Repeat("a?", (largest-100)/2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	write(t, path, "step 5/9\n"+strings.Repeat("x\n", least)+"step 6/9\n")
+	for runs, want := range map[int]int{0: 0, 1: 0, 1 << 20: 1, math.MaxInt: 1} {
+		var f Follower
+		f.Begin(costly, path, path)
+		if got := f.Follow(false, runs); got.Step.Or(0) != 6 || got.Restarts != want {
+			t.Errorf("one of %d runs: step %v after %d restarts, want 6 and %d", runs, got.Step, got.Restarts, want)
+		}
+	}
+	var f Follower
+	f.Begin(costly, path, path)
+	write(t, path, "")
+	for part := range 4 { // of one line
+		appendTo(t, path, fmt.Sprintf("step %d %s", part, strings.Repeat("x", least/2)))
+		f.Follow(false, math.MaxInt)
+	}
+	if got := f.Follow(true, math.MaxInt); got.Matched {
+		t.Errorf("of a line of %d bytes: %+v", 2*least, got)
+	}
+}
+
+// TestTooLarge: what a pattern costs at each letter is bounded, and said before anything is made of it.
+func TestTooLarge(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("a{0,999}", 3) + `(?P<step>\d+)`, strings.Repeat("(?:a{10}){100}", 3) + `(?P<step>\d+)`, `(?P<step>\d+)(?:(?:xyzuv){31}w?){32}`,
+		strings.Repeat("(?:ab|.{900,})", 3) + `(?P<step>\d+)`, strings.Repeat(`\pL{1000}`, 100) + `(?P<step>\d+)`, `(?P<step>\d+)` + strings.Repeat("a", largest),
+	} {
+		if err := Check(text); err == nil || !strings.Contains(err.Error(), "repeat less") || len(err.Error()) > 200 {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"", pattern, `.{0,999}(?P<step>\d+)`} {
+		if err := Check(text); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		_, err = file.WriteString(text)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
