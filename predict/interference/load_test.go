@@ -21,6 +21,8 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add(archive.Bytes())
 	f.Add([]byte(`{"format":"colloc interference","version":3}`))
+	// A fit of which the file has the weight alone.
+	f.Add([]byte(`{"format":"colloc interference","version":4,"vector_version":3,"options":{"confidence":0.9,"no_trees":true},"regimes":[{"gpu":"RTX3090","mechanism":"time-slicing","fitted":{"weight":19}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if m, err := Load(bytes.NewReader(data)); err == nil {
 			for _, e := range mustSpeeds(t, m, nil, nil, nil) {

@@ -330,8 +330,10 @@ func newPrior(mech profile.Mechanism, fitted []*regime) *regime {
 	return r
 }
 
-// saw reports that some row of the fit has a column.
-func (r *regime) saw(column int) bool { return r.base.H[lsq.PackedLen(column)+column] > 0 }
+// saw reports that some row of the fit has a column. A file may have fewer of them.
+func (r *regime) saw(column int) bool {
+	return column < len(r.base.G) && r.base.H[lsq.PackedLen(column)+column] > 0
+}
 
 // blind reports that the fit had rows, and in none of them was the use of a task observed.
 func (r *regime) blind() bool { return r.base.N > 0 && !r.saw(interceptColumn) }
