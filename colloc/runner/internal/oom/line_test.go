@@ -140,8 +140,10 @@ func survivedSlow(lines [][]byte, at int, step func([]byte) (int64, bool)) bool 
 // TestSurvived compares both, of outputs that are drawn from lines that count.
 func TestSurvived(t *testing.T) {
 	step := steps(t)
-	words := []string{"step 0", "step 1", "step 2", "CUDA out of memory", "[rank0]: CUDA out of memory", "x", " indented", "[rank0]:  indented",
-		"Traceback (most recent call last):", "[rank0]: Traceback (most recent call last):", "step 9223372036854775807", "step 9223372036854775808"}
+	words := []string{
+		"step 0", "step 1", "step 2", "CUDA out of memory", "[rank0]: CUDA out of memory", "x", " indented", "[rank0]:  indented",
+		"Traceback (most recent call last):", "[rank0]: Traceback (most recent call last):", "step 9223372036854775807", "step 9223372036854775808",
+	}
 	draw := rand.New(rand.NewPCG(47, 1))
 	ended := 0
 	for range 20_000 {
