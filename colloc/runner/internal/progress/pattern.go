@@ -69,7 +69,8 @@ func parse(text string) (size int, err error) {
 		return 0, fmt.Errorf("%.60q asks for %d steps at each letter, want at most %d: repeat less, such as .* for .{0,999}", text, size, largest)
 	}
 	names := tree.CapNames()
-	if !slices.ContainsFunc([]int{groupStep, groupSeconds, groupRate}, func(group int) bool { return slices.Contains(names, groupNames[group]) }) {
+	has := func(group int) bool { return slices.Contains(names, groupNames[group]) }
+	if !has(groupStep) && !has(groupSeconds) && !has(groupRate) {
 		return 0, fmt.Errorf("%q has no group named step, seconds or rate, such as (?P<step>[0-9]+)", text)
 	}
 	return size, nil
@@ -77,17 +78,15 @@ func parse(text string) (size int, err error) {
 
 // instructions is about how many a compiled expression has. What is repeated is written out.
 func instructions(tree *syntax.Regexp) int {
-	n := 1
-	switch tree.Op {
-	case syntax.OpLiteral:
-		n = len(tree.Rune)
-	case syntax.OpRepeat:
-		n = max(tree.Min+1, tree.Max)
-		return n * (1 + instructions(tree.Sub[0]))
-	default: // itself
+	if tree.Op == syntax.OpLiteral {
+		return len(tree.Rune)
 	}
+	n := 1
 	for _, sub := range tree.Sub {
 		n += instructions(sub)
+	}
+	if tree.Op == syntax.OpRepeat {
+		n *= max(tree.Min+1, tree.Max) // Max is -1 where there is none
 	}
 	return n
 }
